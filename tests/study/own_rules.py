@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tests.oracles import family, prediction
+from tests.oracles import average_reward, family, prediction
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, recall, shift
 
@@ -84,20 +84,24 @@ OFF_POLICY = {  # with the defaults of the parameters that some have
 }
 
 
-def plain_off_policy(name, x, rewards, discounts, ratios, w, alpha, lam, eta, probabilities):
-    """The weights of an off-policy method after every step."""
+def differential(episodes, w):
+    betas = np.concatenate([episode.betas for episode in episodes])
+    return average_reward.true_online_differential_td(episodes, w, betas)
+
+
+PLAIN = {**ON_POLICY, **OFF_POLICY, "true_online_differential": differential}
+OWN = {"late decay": (late_decay, plain_late_decay), "two rebases": (two_rebases, plain_two_rebases)}
+
+
+def plain_weights(name, x, rewards, discounts, w, alpha, lam, *, eta=0.0, ratios=1.0, probabilities=0.0):
+    """The weights of a swept method after every step, with dense vectors."""
+    if name in OWN:
+        return OWN[name][1](x, rewards, discounts, w, alpha, lam)
     each = {"trace_decays": lam, "alphas": alpha, "betas": eta * alpha, "interests": 1.0, "ratios": ratios}
     each["probabilities"] = probabilities
     filled = {name: np.broadcast_to(value, len(rewards)) for name, value in each.items()}
-    ends = [0, *np.flatnonzero(discounts == 0.0) + 1, len(rewards)]
-    episodes = [
-        family.Episode(
-            x[at : to + 1],
-            rewards[at:to],
-            discounts[at:to],
-            **{key: part[at:to] for key, part in filled.items()},
-            expected=[],
-        )
-        for at, to in pairwise(ends)
-    ]
-    return (each[0] if isinstance(each, tuple) else each for each in OFF_POLICY[name](episodes, w))
+    episodes = []
+    for at, to in pairwise([0, *np.flatnonzero(discounts[:-1] == 0.0) + 1, len(rewards)]):
+        parts = {key: part[at:to] for key, part in filled.items()}
+        episodes.append(family.Episode(x[at : to + 1], rewards[at:to], discounts[at:to], expected=[], **parts))
+    return (each[0] if isinstance(each, tuple) else each for each in PLAIN[name](episodes, w))

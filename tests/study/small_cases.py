@@ -4,6 +4,7 @@ import numba
 import numpy as np
 
 import trueonline as to
+from tests.study.own_rules import plain_weights
 from trueonline import study
 from trueonline.core.memory import decay, imprint, learn, recall
 
@@ -24,35 +25,36 @@ def small(problem=MRP, methods=None, labels=None, **changes):
     return study.Case(problem, methods or dict.fromkeys(study.applicable(problem)), labels=labels or {}, **settings)
 
 
-class Eager:
-    """The three methods as printed, touching every entry at every step. A learner class like a user's own."""
+def mean_error(problem, method, alpha, lam, run, *, steps, seed, eta=None, after=0):
+    """The mean over the steps of (w − w*)ᵀB(w − w*), over its value at the first weights, from the equations."""
+    states, rewards, discounts, *ratios = given = problem.trajectory(steps, study.run_seed(seed, run))
+    first = np.asarray(getattr(problem, "initial_weights", np.zeros(problem.features.shape[1])))
+    chances = {"ratios": ratios[0], "probabilities": given.probabilities} if ratios else {}
+    eta = study.SweptMethod(method).second if eta is None else eta
+    weights = plain_weights(method, problem.features[states], rewards, discounts, first, alpha, lam, eta=eta, **chances)
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = np.array([first, *weights]) - problem.lms_weights
+        errors = np.einsum("ti,ij,tj->t", off, problem.metric, off)
+    mean = errors[1 + after :].mean() / errors[0]
+    return mean if np.isfinite(mean) else np.inf
 
-    def __init__(self, method, n_features, step_size, trace_decay, discount):
-        self.method, self.alpha, self.lam, self.gamma_own = method, step_size, trace_decay, discount
+
+class Eager:
+    """True online TD(λ) as printed, touching every entry at every step: a learner class as users have them."""
+
+    def __init__(self, n_features, step_size, trace_decay, discount):
+        self.alpha, self.lam, self.gamma_own = step_size, trace_decay, discount
         self.weights = np.zeros(n_features)
 
     def start(self, x):
         self.x, self.e, self.gamma, self.v_old = x, np.zeros(x.size), 0.0, 0.0
 
     def update(self, reward, x_next, discount):
-        alpha, decay_, x, w = self.alpha, self.gamma * self.lam, self.x, self.weights
+        alpha, x, w, e = self.alpha, self.x, self.weights, self.gamma * self.lam * self.e
         v, v_next = w @ x, w @ x_next
-        delta = reward + discount * v_next - v
-        if self.method == "accumulate":
-            self.e = decay_ * self.e + x
-            self.weights = w + alpha * delta * self.e
-        elif self.method == "replace":
-            self.e = np.where(x == 1.0, 1.0, decay_ * self.e)
-            self.weights = w + alpha * delta * self.e
-        else:
-            self.e = decay_ * self.e + x - alpha * decay_ * (self.e @ x) * x
-            self.weights = w + alpha * (delta + v - self.v_old) * self.e - alpha * (v - self.v_old) * x
+        self.e = e + x - alpha * (e @ x) * x
+        self.weights = w + alpha * (reward + discount * v_next - self.v_old) * self.e - alpha * (v - self.v_old) * x
         self.x, self.gamma, self.v_old = x_next, discount, v_next
-
-
-class EagerTrueOnline(Eager):
-    def __init__(self, n_features, step_size, trace_decay, discount):
-        super().__init__("true_online", n_features, step_size, trace_decay, discount)
 
 
 # A rule of a user. It has the name and the text of a rule of the package, so that its kernels are found on disk.

@@ -12,7 +12,7 @@ import pyarrow.compute
 import pytest
 
 import trueonline as to
-from tests.study.small_cases import MRP, SEEN, Eager, EagerTrueOnline, Ring, own_accumulate, small
+from tests.study.small_cases import MRP, SEEN, Eager, Ring, mean_error, own_accumulate, small
 from trueonline import study
 from trueonline.study import cases as cases_module
 from trueonline.study.storage.store import Store
@@ -21,46 +21,25 @@ COLUMNS = ["method", "step_size", "trace_decay", "run", "error"]
 STEPS, RUNS, SEED = 60, 3, 5
 ALPHAS, LAMS = (0.01, 0.2, 0.7), (0.0, 0.5, 0.9, 1.0)
 
-every_problem = pytest.mark.parametrize("problem", SEEN.values(), ids=SEEN.keys())
-
 
 def errors(table):
     """(method, α, λ, run) → error."""
     return {tuple(row.values())[:4]: row["error"] for row in table.to_pylist()}
 
 
-# --- The oracle -----------------------------------------------------------------------------------
-
-
-def oracle(problem, method, alpha, lam, run, steps=STEPS, seed=SEED):
-    """The mean over the steps of Σ_s d(s) (wᵀφ(s) − w*ᵀφ(s))², over its value at w = 0."""
-    states, rewards, discounts = problem.trajectory(steps, study.run_seed(seed, run))
-    target = problem.features @ problem.lms_weights
-
-    def distance(w):
-        return float(sum(problem.stationary * (problem.features @ w - target) ** 2))
-
-    learner = Eager(method, problem.features.shape[1], alpha, lam, problem.discount)
-    learner.start(problem.features[states[0]])
-    total = 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        for t in range(steps):
-            learner.update(rewards[t], problem.features[states[t + 1]], discounts[t])
-            total += distance(learner.weights)
-        found = total / steps / distance(np.zeros(len(problem.lms_weights)))
-    return found if math.isfinite(found) else math.inf
-
-
 # --- The numbers ----------------------------------------------------------------------------------
 
 
-@every_problem
-def test_errors_are_those_of_the_eager_methods(problem):
+def oracle(problem, *setting, steps=STEPS):
+    return mean_error(problem, *setting, steps=steps, seed=SEED)
+
+
+@pytest.mark.parametrize("problem", SEEN.values(), ids=SEEN)
+def test_errors_are_those_of_the_equations(problem):
     table = to.sweep(problem, step_sizes=ALPHAS, trace_decays=LAMS, runs=RUNS, steps=STEPS, seed=SEED)
     assert table.num_rows == len(study.applicable(problem)) * len(ALPHAS) * len(LAMS) * RUNS
-    for (method, alpha, lam, run), error in errors(table).items():
-        expected = oracle(problem, method, alpha, lam, run)
-        assert error == pytest.approx(expected, rel=1e-9), (method, alpha, lam, run)
+    for setting, error in errors(table).items():
+        assert error == pytest.approx(oracle(problem, *setting), rel=1e-9), setting
 
 
 def test_a_run_that_diverges_has_an_infinite_error_and_its_neighbours_have_theirs():
@@ -69,12 +48,12 @@ def test_a_run_that_diverges_has_an_infinite_error_and_its_neighbours_have_their
     for run in range(2):
         for method in ("accumulate", "replace"):
             assert found[method, 2.0, 1.0, run] == math.inf
-            assert oracle(problem, method, 2.0, 1.0, run, steps) == math.inf
+            assert oracle(problem, method, 2.0, 1.0, run, steps=steps) == math.inf
         for method in study.METHODS:  # what comes after a divergent setting is not touched by it
-            expected = oracle(problem, method, 0.05, 0.0, run, steps)
+            expected = oracle(problem, method, 0.05, 0.0, run, steps=steps)
             assert found[method, 0.05, 0.0, run] == pytest.approx(expected, rel=1e-9)
     assert not any(math.isnan(error) for error in found.values())
-    case = small(SEEN["binary"], {"mine": EagerTrueOnline, "theirs": to.AccumulateTD}, step_sizes=(1e3,), steps=200)
+    case = small(SEEN["binary"], {"mine": Eager, "theirs": to.AccumulateTD}, step_sizes=(1e3,), steps=200)
     assert set(errors(study.run([case])).values()) == {math.inf}
 
 
@@ -144,7 +123,7 @@ def test_a_function_that_numba_compiled_is_swept_like_the_packages_kernel():
         assert error == pytest.approx(found["accumulate", *rest], rel=1e-9)
 
 
-@pytest.mark.parametrize("learner_class", [EagerTrueOnline, to.TrueOnlineTD])
+@pytest.mark.parametrize("learner_class", [Eager, to.TrueOnlineTD])
 @pytest.mark.parametrize("problem", [SEEN["non-binary"], SEEN["episodic"]], ids=["continuing", "episodic"])
 def test_a_learner_class_of_ones_own_is_swept_like_the_packages_kernel(learner_class, problem):
     table = to.sweep(problem, {"true_online": None, "mine": learner_class}, [0.1, 0.4], [0.5, 1.0], runs=2, steps=30)
@@ -160,16 +139,11 @@ def test_names_are_the_users_choice_and_a_rule_may_have_several():
     assert len(set(found.values())) == 1
 
 
-@pytest.mark.parametrize("method", ["accumulate", "true_online"])
-def test_a_problem_of_ones_own_needs_five_things_only(method):
-    ring = Ring()
-    ring.stationary = np.full(12, 1 / 12)  # for the oracle
-    table = to.sweep(Ring(), step_sizes=[0.01, 0.2], trace_decays=[0.0, 0.8, 1.0], runs=2, steps=STEPS, seed=SEED)
-    assert set(table["method"].to_pylist()) == {"accumulate", "true_online"}
-    found = {key: error for key, error in errors(table).items() if key[0] == method}
-    assert len(found) == 12
-    for key, error in found.items():
-        assert error == pytest.approx(oracle(ring, *key), rel=1e-9)
+def test_a_problem_of_ones_own_needs_five_things_only():
+    found = errors(to.sweep(Ring(), step_sizes=[0.2], trace_decays=[0.0, 0.8], runs=2, steps=STEPS, seed=SEED))
+    assert {method for method, *_ in found} == {"accumulate", "true_online"}
+    for setting, error in found.items():
+        assert error == pytest.approx(oracle(Ring(), *setting), rel=1e-9)
 
 
 def test_the_arrays_of_a_problem_may_be_lists():
@@ -184,7 +158,7 @@ def test_the_arrays_of_a_problem_may_be_lists():
             return [part.tolist() for part in Ring().trajectory(steps, seed)]
 
     options = {"step_sizes": [0.1], "trace_decays": [0.8], "runs": 2, "steps": 20}
-    for methods in ("true_online", {"eager": EagerTrueOnline}):
+    for methods in ("true_online", {"eager": Eager}):
         assert to.sweep(Lists(), methods, **options).equals(to.sweep(Ring(), methods, **options))
 
 
@@ -349,7 +323,7 @@ def test_only_what_is_missing_is_computed(tmp_path, computed, small_blocks):
 
 
 def test_without_a_folder_results_stay_in_memory(monkeypatch, tmp_path, small_blocks):
-    cases = [small(problem, {"true_online": None, "mine": EagerTrueOnline}, runs=3) for problem in (MRP, Ring())]
+    cases = [small(problem, {"true_online": None, "mine": Eager}, runs=3) for problem in (MRP, Ring())]
     expected, seen = study.run(cases, out=tmp_path), []
     monkeypatch.setattr(Store, "__init__", lambda *_: pytest.fail("a store was made"))
     monkeypatch.setattr(tempfile, "mkdtemp", lambda *_, **__: pytest.fail("a folder was made"))
@@ -367,7 +341,7 @@ def test_progress_counts_from_what_is_there_to_all(tmp_path, small_blocks):
 
 
 def test_a_mistake_in_a_users_learner_is_shown_as_it_is_and_what_was_finished_is_kept(tmp_path):
-    class Broken(EagerTrueOnline):
+    class Broken(Eager):
         def update(self, reward, x_next, **_):
             raise ZeroDivisionError("a mistake")
 

@@ -1,7 +1,6 @@
 """Studies survive what happens to processes, folders and files: the results are those of an undisturbed run, bit for bit.
 
-Processes that are killed are real ones. Where a kill must come at a random moment, they are forked from a server that has
-the imports done (`multiprocessing`'s forkserver), so that the moment falls into the work.
+Here processes die at the worst moment. `make test-hostile` kills them at random ones.
 """
 
 import errno
@@ -11,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from tests.processes import FORKED, PATIENCE, start, wait_for
+from tests.processes import PATIENCE, start, wait_for
 from trueonline import files, study
 from trueonline.cli import main
 from trueonline.study import sweep_file
@@ -54,13 +52,6 @@ class Study:
         self.names = {task.name for case in self.cases for task in case.tasks()}
         self.expected = study.run(self.cases, threads=1)
 
-    def begin(self, folder, share=None):
-        """A process that works on it in a folder."""
-        settings = {"out": folder, "share": share, "threads": 1}
-        process = FORKED.Process(target=study.run, args=(self.cases,), kwargs=settings)
-        process.start()
-        return process
-
     def command(self, out, *options):
         return [str(BIN / "trueonline"), "sweep", str(self.spec), "--out", str(out), *options]
 
@@ -82,61 +73,12 @@ def results(folder):
     return {path.stem for path in folder.glob("*.parquet")}
 
 
-def end(process):
-    process.join(PATIENCE)
-    assert process.exitcode is not None, "the process hangs"
-    code = process.exitcode
-    process.close()
-    return code
-
-
-def one_life(given, folder, seconds, *, after_a_result):
-    """Work in a folder and be killed after some seconds, counted from the beginning or from the first new result."""
-    had, process = results(folder), given.begin(folder)
-    if after_a_result:
-        wait_for(lambda: results(folder) != had or not process.is_alive(), "result")
-    process.join(seconds)
-    process.kill()
-    return end(process)
-
-
 def all_is_right(given, folder):
     assert results(folder) == given.names
     assert study.run(given.cases, out=folder).equals(given.expected)
 
 
 # --- Killed ---------------------------------------------------------------------------------------
-
-
-def test_a_study_killed_at_random_moments_ends_with_the_same_results(long, tmp_path, computed):
-    assert end(long.begin(tmp_path / "warm up")) == 0
-    before = time.monotonic()
-    assert end(long.begin(tmp_path / "undisturbed")) == 0
-    whole = time.monotonic() - before
-    all_is_right(long, tmp_path / "undisturbed")
-
-    moments, number, halfway = random.Random(20), 0, 0
-    folder = tmp_path / "0"
-    for kill in range(3):
-        while True:  # until a kill comes in time
-            if kill % 2:  # however slow the machine is, every other kill comes soon after a result
-                code = one_life(long, folder, moments.uniform(0.0, 0.1) * whole, after_a_result=True)
-            else:
-                code = one_life(long, folder, moments.uniform(0.0, 0.6) * whole, after_a_result=False)
-            if code == -signal.SIGKILL:
-                break
-            assert code == 0
-            all_is_right(long, folder)
-            number += 1
-            folder = tmp_path / str(number)
-        found = results(folder)
-        assert found <= long.names
-        halfway += 0 < len(found) < len(long.names)
-    assert halfway > 0, "no kill came between the first result and the last"
-    assert end(long.begin(folder)) == 0
-    all_is_right(long, folder)
-    assert computed == [], "nothing was left for this process to do"
-
 
 CRASH = """
 import os, signal

@@ -3,16 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.oracles import average_reward, prediction
-from tests.study.own_rules import (
-    OFF_POLICY,
-    ON_POLICY,
-    late_decay,
-    plain_late_decay,
-    plain_off_policy,
-    plain_two_rebases,
-    two_rebases,
-)
+from tests.study.own_rules import OFF_POLICY, ON_POLICY, OWN, PLAIN, plain_weights
 from trueonline import catalog
 from trueonline.study import SweptMethod
 
@@ -79,8 +70,7 @@ def random_stream(rng, form, steps=60, n=4, scale=1.0, discounts=(0.0, 0.9, 1.0)
 
 # --- The equations --------------------------------------------------------------------------------
 
-OWN = {"late decay": (late_decay, plain_late_decay), "two rebases": (two_rebases, plain_two_rebases)}
-RULES = (*ON_POLICY, *OFF_POLICY, "true_online_differential", *OWN)
+RULES = (*PLAIN, *OWN)
 
 
 def compiled_method(name):
@@ -90,33 +80,12 @@ def compiled_method(name):
 
 def weights_of(name, stream, alpha, lam):
     """The weights of the plain method after every step."""
-    steps, second = len(stream.rewards), compiled_method(name).second
-    each = {"trace_decays": np.full(steps, lam), "alphas": np.full(steps, alpha)}
-    if name in OWN:
-        return OWN[name][1](stream.x, stream.rewards, stream.discounts, stream.first, alpha, lam)
-    if name in OFF_POLICY:
-        return plain_off_policy(
-            name,
-            stream.x,
-            stream.rewards,
-            stream.discounts,
-            stream.ratios,
-            stream.first,
-            alpha,
-            lam,
-            second,
-            stream.probabilities,
-        )
-    episode = prediction.Episode(stream.x, stream.rewards, stream.discounts, **each)
-    if name == "true_online_differential":
-        found = average_reward.true_online_differential_td([episode], stream.first, np.full(steps, second * alpha))
-    else:
-        found = ON_POLICY[name]([episode], stream.first)
-    return (each[0] for each in found)
+    given = {"eta": compiled_method(name).second, "ratios": stream.ratios, "probabilities": stream.probabilities}
+    return plain_weights(name, stream.x, stream.rewards, stream.discounts, stream.first, alpha, lam, **given)
 
 
 def test_every_swept_method_has_its_equations_here():
-    assert set(catalog.names(swept=True)) == set(RULES) - set(OWN)
+    assert set(catalog.names(swept=True)) == set(PLAIN)
 
 
 ALPHAS, LAMS = (0.01, 0.3, 1e12), (0.0, 0.6, 1.0)

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import polars
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -173,12 +172,6 @@ def test_the_best_settings_are_confirmed_by_fresh_runs(spec, tmp_path):
         to.sweep(to.problems.random_walk(), confirm=0)
 
 
-def test_a_table_becomes_a_data_frame():
-    table = to.sweep(to.problems.random_walk(), "true_online", [0.1], [0.5], runs=2, steps=5)
-    for frame in (table.to_pandas(), polars.from_arrow(table)):
-        assert list(frame["error"]) == table["error"].to_pylist()
-
-
 def test_a_figure_of_an_unknown_kind_is_refused_before_anything_is_computed(spec, tmp_path):
     result = sweep(spec, "--out", tmp_path / "out", "--figure", "sweep.jpeg")
     assert result.exit_code == 1
@@ -232,23 +225,6 @@ def test_mistakes_are_said_in_a_line_and_leave_no_folder(spec, tmp_path, monkeyp
     assert said[0].startswith("Error: ")
     assert message in said[0]
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["no.toml"], "'no.toml' does not exist"),
-        ([], "Missing argument 'SPEC'"),
-        (["spec.toml", "--threads", "0"], "0 is not in the range"),
-        (["spec.toml", "--out", "spec.toml"], "'spec.toml' is a file"),
-        (["spec.toml", "--shards", "1/2"], "No such option"),
-    ],
-)
-def test_arguments_that_cannot_be_meant_are_refused(spec, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    result = sweep(*arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
 
 
 def test_a_cluster_that_does_not_answer_is_a_mistake_said_in_a_line(spec, tmp_path):

@@ -10,11 +10,9 @@ import pytest
 
 import trueonline as to
 from tests.study.own_rules import late_decay
-from tests.study.small_cases import MRP, SEEN, EagerTrueOnline, Ring, own_accumulate, small
+from tests.study.small_cases import MRP, SEEN, Eager, Ring, own_accumulate, small
 from trueonline import study
 from trueonline.core.compiling import identity, sources, user_file
-from trueonline.core.compiling.kernels import kernel
-from trueonline.core.memory import shift
 from trueonline.study.storage.store import Store
 
 pytestmark = pytest.mark.usefixtures("small_heap")
@@ -24,11 +22,11 @@ def names(case):
     return [task.name for task in case.tasks()]
 
 
-class First(EagerTrueOnline):
+class First(Eager):
     pass
 
 
-class Second(EagerTrueOnline):
+class Second(Eager):
     """The same with another text."""
 
 
@@ -64,13 +62,8 @@ def test_names_do_not_change_with_labels_or_from_time_to_time():
     assert all(name.startswith(f"{method}-") for name, method in zip(names(again), study.METHODS, strict=True))
 
 
-def test_names_change_with_the_second_step_size():
-    cases = [small(methods={"mine": study.SweptMethod("gtd", second=second)}) for second in (0.0, 0.5)]
-    assert names(cases[0]) != names(cases[1])
-
-
 def test_names_change_with_the_source_of_a_method_and_with_the_package_below_it(monkeypatch):
-    methods = [None, "a class", First, Second, EagerTrueOnline, late_decay, own_accumulate]
+    methods = [None, "a class", First, Second, Eager, late_decay, own_accumulate]
     methods[:2] = [to.catalog.METHODS["accumulate"].resolve("rule"), to.TrueOnlineTD]
 
     def found():
@@ -165,42 +158,6 @@ def test_a_row_of_the_catalogue_changes_names_of_its_method_alone(copied):
 # --- Methods of the user --------------------------------------------------------------------------
 
 
-def closing_over(gain):
-    @kernel
-    def mine(memory, x, reward, alpha):
-        shift(memory, x, gain * alpha * reward)
-        return 0.0, reward, 0.0
-
-    return mine
-
-
-def class_with(gain):
-    class Mine(EagerTrueOnline):
-        factor = gain
-
-    return Mine
-
-
-def run_text(text):
-    """As if typed into an interpreter that keeps no text."""
-    space = {"EagerTrueOnline": EagerTrueOnline, "__name__": "typed"}
-    exec(text, space)
-    return space["Mine"]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (closing_over(1.0), closing_over(0.5)),
-        (class_with(1.0), class_with(0.5)),
-        (run_text("class Mine(EagerTrueOnline): factor = 1"), run_text("class Mine(EagerTrueOnline): factor = 2")),
-    ],
-    ids=["a kernel's constant", "a class's constant", "a class without text"],
-)
-def test_names_change_with_what_a_method_closes_over(one, other):
-    assert names(small(methods={"mine": one})) != names(small(methods={"mine": other}))
-
-
 def test_a_file_beside_that_of_a_method_counts(tmp_path):
     """It is imported for what it does, and is forgotten afterwards (`core.compiling.user_file`)."""
     rule = "import effects\nimport trueonline as to\n@to.kernel\ndef mine(memory, reward): return 0.0, 0.0, 0.0\n"
@@ -214,34 +171,8 @@ def test_a_file_beside_that_of_a_method_counts(tmp_path):
     assert found[0] == found[1] != found[2]
 
 
-TYPED = """
-SCALE = np.float64({scale})
-@kernel
-def scaled(delta):
-    return {factor} * SCALE * delta
-@kernel
-def mine(memory, x, reward, alpha):
-    shift(memory, x, {gain} * scaled(alpha * reward))
-    return 0.0, reward, 0.0
-"""
-
-
-def typed(**numbers):
-    """A kernel as a notebook or `python -` has it: without a file."""
-    space = {"np": np, "kernel": kernel, "shift": shift}
-    exec(TYPED.format(**{"scale": 1.0, "factor": 1.0, "gain": 1.0, **numbers}), space)
-    return space["mine"]
-
-
-def test_names_change_with_every_number_that_a_kernel_without_a_file_refers_to():
-    """As a kernel, and as a method made of it."""
-    changes = ({}, {}, {"scale": 0.5}, {"factor": 0.5}, {"gain": 0.5})
-    for make in (typed, lambda **change: to.method(typed(**change))):
-        assert len({name for change in changes for name in names(small(methods={"mine": make(**change)}))}) == 4
-
-
 def test_results_that_nobody_could_tell_apart_are_not_kept(tmp_path):
-    class Reading(EagerTrueOnline):
+    class Reading(Eager):
         weights_in = open(__file__, encoding="utf-8")  # noqa: SIM115  (nobody can tell what will be read from it)
 
     settings = {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 5}
@@ -259,7 +190,7 @@ def test_a_version_stands_for_the_unknown_part_alone(tmp_path):
     """A name says nothing of it, not even where in memory it is."""
 
     def made(gain):
-        class Mine(EagerTrueOnline):
+        class Mine(Eager):
             factor, guard = gain, threading.Lock()
 
         return Mine
@@ -311,7 +242,7 @@ def test_names_change_with_the_discount_that_learner_classes_are_made_with():
     one, other = Ring(), Ring()
     one.trajectory = other.trajectory = Ring().trajectory
     other.discount = 0.3
-    assert names(small(one, {"mine": EagerTrueOnline})) != names(small(other, {"mine": EagerTrueOnline}))
+    assert names(small(one, {"mine": Eager})) != names(small(other, {"mine": Eager}))
 
 
 def test_names_depend_on_the_code_that_a_package_imports_late():

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import trueonline as to
 from tests.study.cuda.fake_device import OnCpu
 from tests.study.cuda.problems import FORMS, MRP, case
-from tests.study.small_cases import EagerTrueOnline
+from tests.study.small_cases import Eager
 from trueonline import study
 from trueonline.cli import main
 from trueonline.problems import random_mrp
@@ -265,7 +265,7 @@ def test_a_study_begun_on_one_engine_and_finished_on_another_computes_nothing_tw
 
 def test_what_has_no_kernel_runs_here_in_the_same_call(tmp_path, on_device, computed):
     device = on_device(OnCpu())
-    methods = {"td_star": None, "true_online": None, "eager": EagerTrueOnline}
+    methods = {"td_star": None, "true_online": None, "eager": Eager}
     some = [case(MRP, methods, runs=2, **GRID)]
     found = study.run(some, out=tmp_path / "cuda", engine="cuda")
     assert [name.split("-")[0] for name in learned(device)] == ["true_online"]
