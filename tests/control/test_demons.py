@@ -54,19 +54,6 @@ def test_each_demon_learns_what_a_learner_alone_would():
         np.testing.assert_allclose(demons.learners[name].weights, learner.weights, rtol=1e-12)
 
 
-def test_a_demon_finds_the_values_of_another_policy():
-    problem = to.problems.collision()
-    env = to.control.environment(problem)
-    features = to.features.Table(8)
-    agent = to.control.TrueOnlineSarsa(8, 2, 0.1, 0.9, 0.9, to.control.Uniform(), seed=0)
-    demons = Demons(
-        agent, features, [Demon("crash", lambda step: step.reward, 0.9, lambda state: problem.target[state])], 0.02
-    )
-    to.control.train(env, demons, demons.features, episodes=6000)
-    answers = [demons.predict(state)[0] for state in range(4, 8)]
-    np.testing.assert_allclose(answers, problem.values[4:], atol=0.1)
-
-
 def test_it_resumes_bit_for_bit(tmp_path):
     demons = watched()
     seen = follow(demons, 50)

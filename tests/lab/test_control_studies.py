@@ -20,7 +20,7 @@ from trueonline.control import atari
 from trueonline.lab import reproduction
 from trueonline.lab.claims import FAILS, HOLDS, NOISE, Errors
 from trueonline.lab.experiment import Settings
-from trueonline.lab.experiments import asterix, asterix_runs, mountain_car, stream_x
+from trueonline.lab.experiments import asterix_runs, mountain_car, stream_x
 
 pytest.importorskip("gymnasium")
 pytest.importorskip("ale_py")
@@ -148,14 +148,6 @@ def test_few_runs_never_decide(played):
     out, _ = played
     verdicts = json.loads((out / "verdicts.json").read_text())
     assert [verdict["verdict"] for verdict in verdicts[:2]] == [NOISE, NOISE]
-
-
-def test_intervals_are_students():
-    scores = np.array([1.0, 2.0, 4.0])
-    mean, _, high = asterix.student_interval(scores)
-    assert mean == pytest.approx(7 / 3)
-    assert high - mean == pytest.approx(4.30265 * scores.std(ddof=1) / np.sqrt(3), rel=1e-4)
-    assert np.isnan(asterix.student_interval(scores[:1])[1]), "one run has no interval"
 
 
 def test_mountain_car_compares_the_methods(tmp_path, monkeypatch):

@@ -179,41 +179,12 @@ def test_a_checkpoint_that_could_not_be_written_is_refused_before_anything_is_pl
     [
         (("atari", "astrix"), "unknown game 'astrix'; there are"),
         (("asterix", "--method", "sarsa"), "unknown method 'sarsa' for paper; known are accumulate"),
-        (("asterix", "--frames", 10, "--episodes", 1), "frames or after episodes"),
-        (("asterix", "--seed", 2**32), "seed must be a whole number"),
     ],
     ids=str,
 )
 def test_what_cannot_be_played_is_refused_in_one_line(arguments, message, monkeypatch):
     monkeypatch.setattr(atari.AtariRun, "play", None)
     assert message in refused(*arguments)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("asterix", "--protocol", "text"),
-        ("asterix", "--frames", "0"),
-        ("asterix", "--episodes", "some"),
-        ("asterix", "--seed", "-1"),
-        ("asterix", "--step-size", "much"),
-        ("asterix", "--background", "no/such/file"),
-        ("asterix", "breakout"),
-        ("atari",),
-    ],
-    ids=str,
-)
-def test_wrong_usage_is_said_to_be_wrong(arguments):
-    result = invoke(*arguments)
-    assert result.exit_code == 2
-    assert "Usage: main" in result.stderr
-
-
-def test_bad_backgrounds_are_refused_in_one_line(tmp_path):
-    (tmp_path / "b.txt").write_text("a poem\nin two lines\n")
-    assert "b.txt is not a background" in refused("asterix", "--background", tmp_path / "b.txt")
-    (tmp_path / "b.txt").write_text("160,2\n" + 2 * (",".join(["0"] * 160) + "\n"))
-    assert "210 rows of 160 colours" in refused("asterix", "--background", tmp_path / "b.txt")
 
 
 def test_ctrl_c_says_how_to_go_on(picture, tmp_path, monkeypatch):

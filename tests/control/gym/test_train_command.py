@@ -2,8 +2,8 @@
 
 import importlib.util
 import json
-import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium as gym
@@ -17,7 +17,6 @@ from click.testing import CliRunner
 from PIL import Image
 
 import trueonline as to
-from tests.processes import start, wait_for
 from trueonline import catalog
 from trueonline.cli import main
 from trueonline.control.gym import curves, environments, films, train_runs, train_settings, training
@@ -46,20 +45,6 @@ def lake(tmp_path_factory):
     result = train(*LAKE, "--out", out)
     assert result.exit_code == 0, result.output
     return out, result
-
-
-def test_help_shows_every_option_and_examples():
-    result = train("--help")
-    assert result.exit_code == 0
-    options = ("--list --method --step-size --raw-step-size --trace-decay --discount --epsilon --epsilon-final --epsilon-steps "
-               "--features --bins --tilings --order --option --episodes --runs --evaluate --seed --film --out --engine "
-               "--threads")  # fmt: skip
-    for option in options.split():
-        assert f"{option} " in result.stdout
-    assert "divided by the number of" in result.stdout
-    assert "trueonline train CartPole-v1\n" in result.stdout
-    for method in catalog.agents():
-        assert method in result.stdout
 
 
 def test_the_files_hold_what_was_trained(lake):
@@ -237,43 +222,18 @@ def test_several_runs_are_the_runs_one_by_one(lake, tmp_path, monkeypatch):
     assert f"greedy     mean return {greedy.mean():.4g}" in result.stdout
 
 
-# --- Survival -------------------------------------------------------------------------------------
+def test_a_run_that_is_stopped_goes_on_from_its_checkpoint_and_comes_to_the_same(tmp_path, monkeypatch):
+    run = replace(TrainingRun(SETTINGS, 0), checkpoint_every=0.0)
 
-EAGER = """  # a checkpoint after every episode
-from trueonline import cli
-from trueonline.control.gym import train_runs
-train_runs.CHECKPOINT_EVERY = 0.0
-cli.main()
-"""
-CART = ("CartPole-v1", "--episodes", "60", "--evaluate", "3", "--no-film", "--bins", "4", "--tilings", "4")
+    def stop(episodes):
+        if episodes == 12:
+            raise KeyboardInterrupt
 
-
-def begun(out, *options):
-    """A process that trains, and the checkpoint that it has written."""
-    command = [sys.executable, "-c", EAGER, "train", *CART, *options, "--out", str(out)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = start(command, **pipes, start_new_session=True)
-    wait_for(lambda: list(out.glob("tasks/scratch/*/checkpoint.npz")), "checkpoint")
-    return process, next(out.glob("tasks/scratch/*/checkpoint.npz"))
-
-
-def test_killed_with_kill_9_it_goes_on_and_comes_to_the_same(tmp_path, monkeypatch):
-    out = tmp_path / "out"
-    process, checkpoint = begun(out, "--episodes", "100000")
-    with process:
-        process.kill()
-    assert not (out / "episodes.csv").exists()
-    with np.load(checkpoint) as file:
-        reached = len(file["training_returns"])
-    watched = noted_episodes(monkeypatch)
-    settings = TrainingSettings(
-        "CartPole-v1", episodes=reached + 9, evaluate=3, feature_options={"bins": 4, "tilings": 4}
-    )
-    result = train(*CART, "--episodes", reached + 9, "--out", out)
-    assert result.exit_code == 0, result.output
-    assert watched == list(range(reached + 1, reached + 10)), "it goes on, and does not begin anew"
-    assert stored(out)[0].equals(TrainingRun(settings, 0).compute())
-    assert not list((out / "tasks" / "scratch").glob("*/checkpoint.npz"))
+    with pytest.raises(KeyboardInterrupt):
+        run.compute(tmp_path, stop)
+    begun = noted_episodes(monkeypatch)
+    assert run.compute(tmp_path).equals(TrainingRun(SETTINGS, 0).compute())
+    assert begun[0] == 12, "the checkpoint is that of the episode before"
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch):
@@ -281,7 +241,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(TrainingRun, "compute", stop)
-    result = train(*CART, "--out", tmp_path / "out")
+    result = train("CartPole-v1", "--out", tmp_path / "out")
     assert result.exit_code == 130
     assert "Stopped. Run the same command again to resume from the last checkpoint." in result.stderr
 

@@ -157,7 +157,8 @@ options = {is_slippery = false}
 """
 
 
-def test_a_file_describes_a_sweep_of_agents(tmp_path):
+def test_a_file_describes_a_sweep_of_agents(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeps.SeveralTrainings, "spawned", False)  # here, where no process has to be started
     (tmp_path / "agents.toml").write_text(SPEC)
     command = ["sweep", str(tmp_path / "agents.toml"), "--out", str(tmp_path / "out")]
     result = CliRunner().invoke(main, command)

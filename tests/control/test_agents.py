@@ -1,4 +1,4 @@
-"""Special cases in which agents equal one another or a learner, and features in every form."""
+"""What agents promise beside exactness: copies, resets, seeds, and features of every type."""
 
 import copy
 import subprocess
@@ -9,12 +9,10 @@ import pytest
 
 from tests.control.agent_streams import (
     METHODS,
-    SARSA_OF,
     Seen,
     Stream,
     assert_alike,
     draw,
-    every_watkins,
     follow,
     spelt,
     tell,
@@ -29,20 +27,6 @@ from trueonline.control import (
 
 def final(agent, stream: Stream, form: str = "dense") -> list[Seen]:
     return list(follow(agent, stream, form))
-
-
-@every_watkins
-@pytest.mark.parametrize("schedule", [False, True], ids=["α constant", "α varying"])
-def test_watkins_with_a_greedy_policy_is_sarsa(agent_class, schedule):
-    for seed, form in enumerate(("dense", "indices")):
-        stream = draw(seed, "binary", schedule=schedule)
-        greedy, sarsa = (
-            stream.agent(each, lambda q, rng, t: int(q.argmax())) for each in (agent_class, SARSA_OF[agent_class])
-        )
-        for one, other in zip(follow(greedy, stream, form), follow(sarsa, stream, form), strict=True):
-            assert one.action == other.action
-            np.testing.assert_array_equal(one.weights, other.weights)
-            np.testing.assert_array_equal(one.trace, other.trace)
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "swift"])
