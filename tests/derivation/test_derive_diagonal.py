@@ -118,16 +118,6 @@ def test_the_learner_equals_the_definition_written_by_hand(stream):
     np.testing.assert_allclose(learned(learner, stream), forward(stream, lambda h: alphas), rtol=1e-10, atol=1e-12)
 
 
-def test_equal_step_sizes_are_one_step_size(stream):
-    X, rewards, discounts, trace_decays, ratios, _ = stream
-    own, one = (derived(off_policy_lambda_return, step).learner for step in (feature_ratio_step, ratio_step))
-    learners = own(N, np.full(N, 0.1), 0.9, 0.9), own(N, 0.1, 0.9, 0.9), one(N, 0.1, 0.9, 0.9)
-    for learner in learners:
-        learner.run(X, rewards, discounts, trace_decays=trace_decays, ratios=ratios)
-    for learner in learners[:-1]:
-        np.testing.assert_allclose(learner.weights, learners[-1].weights, rtol=1e-12, atol=1e-14)
-
-
 @pytest.mark.parametrize("varying", [False, True])
 def test_a_run_is_its_updates(stream, varying):
     X, rewards, discounts, trace_decays, ratios, alphas = stream
@@ -272,11 +262,6 @@ def test_the_usage_grows_by_a_product():
     """So the same theorem gives its recursion: v_t is ρ_t times its trace."""
     found = dict(derive(usage).equations())
     assert (found["c_t"], found["d_t"]) == ("ρ_{t−1}·γ_t·λ_t", "−1 + ρ_t")
-
-
-def test_the_usage_of_the_newest_horizon_follows_its_recursion(stream):
-    newest = np.array([usage_by_horizon(stream, h)[-1] for h in range(1, T + 1)])
-    np.testing.assert_allclose(usage_online(stream), newest, rtol=1e-12)
 
 
 def test_with_the_usage_of_each_update_as_step_size_the_method_is_true_online(stream):

@@ -122,25 +122,6 @@ def test_bad_settings_are_refused(bad):
         restore(bad)
 
 
-# --- With learners --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("options", [{}, {"size": 40, "bias": True}])
-def test_a_learner_takes_what_many_gives(options):
-    coder, rng = TileCoder([0.0, 0.0], [1.0, 1.0], **options), np.random.default_rng(0)
-    X, rewards = rng.random((80, 2)), rng.normal(size=79)
-    parameters = {"n_features": coder.n_features, "step_size": 0.02, "trace_decay": 0.9, "discount": 0.9}
-    ran, updated = to.TrueOnlineTD(**parameters), to.TrueOnlineTD(**parameters)
-    rows = coder.many(X)
-    assert isinstance(rows, list if options else np.ndarray)
-    ran.run(rows, rewards)
-    updated.start(coder(X[0]))
-    for reward, x in zip(rewards, X[1:], strict=True):
-        updated.update(float(reward), coder(x))
-    np.testing.assert_allclose(ran.weights, updated.weights, atol=1e-13)
-    assert ran.weights.any()
-
-
 # --- From spaces ----------------------------------------------------------------------------------
 
 

@@ -6,7 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-import trueonline as to
 from tests.features.formulas import drawn, scaled
 from trueonline.features import Fourier
 
@@ -34,22 +33,6 @@ def test_waves_are_those_of_the_formula(seed):
         expected.append([math.cos(math.pi * sum(a * b for a, b in zip(c, u, strict=True))) for c in vectors])
     np.testing.assert_allclose([basis(x) for x in X], expected, atol=1e-13)
     np.testing.assert_allclose(basis.many(X), expected, atol=1e-13)
-
-
-def test_scaled_waves_are_learned_with_scaled_step_sizes():
-    """Accumulate TD(λ) on features times √s equals, value by value, step-sizes α·s on the features themselves."""
-    basis, rng = Fourier([0.0, 0.0], [1.0, 1.0], order=2), np.random.default_rng(3)
-    X, rewards = basis.many(rng.random((60, 2))), rng.normal(size=59)
-    scales = basis.step_size_scales
-    learner = to.AccumulateTD(basis.n_features, step_size=0.02, trace_decay=0.8, discount=0.9)
-    found = learner.run(X * np.sqrt(scales), rewards)
-    w, e, expected = np.zeros(basis.n_features), np.zeros(basis.n_features), []
-    for t, reward in enumerate(rewards):
-        expected.append(w @ X[t])
-        delta = reward + 0.9 * (w @ X[t + 1]) - w @ X[t]
-        e = 0.9 * 0.8 * e + X[t]
-        w = w + 0.02 * scales * delta * e
-    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(

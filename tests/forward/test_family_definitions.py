@@ -255,6 +255,11 @@ REDUCTIONS = {
         forward.OnlineEmphaticReturn, {}, forward.OnlineOffPolicyReturn, {"interests": 1.0, "trace_decays": 1.0}
     ),
     "Monte Carlo, also at cuts": (forward.EpisodeMonteCarlo, {}, forward.OfflineLambdaReturn, {"trace_decays": 1.0}),
+    "HTD(λ) on-policy": (forward.HTDSum, SECOND, forward.AccumulateSum, {"ratios": 1.0}),
+    "V-trace(λ) on-policy": (forward.VTraceSum, {}, forward.AccumulateSum, {"ratios": 1.0}),
+    "Tree Backup(λ) of a deterministic policy": (
+        forward.TreeBackupSum, {}, forward.AccumulateSum, {"ratios": 1.0, "probabilities": 1.0}
+    ),
     "provisional TD(λ) on-policy": (forward.ProvisionalTDView, {}, forward.AccumulateSum, {"ratios": 1.0, "alphas": 0.2}),
 }  # fmt: skip
 

@@ -7,20 +7,13 @@ import pytest
 
 import trueonline as to
 from trueonline.derivation import views
-from trueonline.forward import AverageReturn, ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
-from trueonline.forward.interim_returns import gamma_shares, lambda_shares, omega_shares
+from trueonline.forward import ComplexReturn, GammaReturn, NStepReturn, OmegaReturn
+from trueonline.forward.interim_returns import gamma_shares, omega_shares
 
 N, T = 4, 40
 LEARNERS = [GammaReturn, ComplexReturn, NStepReturn, OmegaReturn]
 SHARES = (0.25, 0.0, 0.5, 0.25)
 COVARIANCE = (0.9 ** np.abs(np.subtract.outer(range(5), range(5))) * np.sqrt(np.outer(range(1, 6), range(1, 6)))).tolist()
-
-
-class Lambda(AverageReturn):
-    """The λ-return, by its shares."""
-
-    def _shares(self, discounts, trace_decays):
-        return lambda_shares(trace_decays)
 
 
 # --- The shares -----------------------------------------------------------------------------------
@@ -180,24 +173,6 @@ def test_the_gamma_return_is_the_view_that_derive_refuses():
         target = views.gamma_return(k, h, [None, *rewards], lambda t, s: values[s - 1], gamma)
         w += 0.1 * (target - w @ X[k]) * X[k]
     np.testing.assert_allclose(learner.weights, w, rtol=1e-12)
-
-
-# --- What they are special cases of ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("offline", "twin"), [(False, to.OnlineLambdaReturn), (True, to.OfflineLambdaReturn)])
-def test_geometric_shares_give_the_lambda_return_algorithms_exactly(offline, twin):
-    parts = stream(5)
-    found = learned(Lambda(N, lambda t: 1.0 / (t + 5), 0.5, 0.9, offline=offline), *parts)
-    np.testing.assert_array_equal(found, learned(twin(N, lambda t: 1.0 / (t + 5), 0.5, 0.9), *parts))
-
-
-@pytest.mark.parametrize(("n", "lam"), [(1, 0.0), (T, 1.0)])
-def test_one_step_and_all_steps_are_true_online_td_at_its_ends(n, lam):
-    X, rewards, gammas, _ = stream(7)
-    found = learned(NStepReturn(N, 0.1, 0.5, 0.9, n=n), X, rewards, gammas, [0.5] * T)
-    expected = learned(to.TrueOnlineTD(N, 0.1, 0.5, 0.9), X, rewards, gammas, [lam] * T)
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
 # --- What they cost -------------------------------------------------------------------------------

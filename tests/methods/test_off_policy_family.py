@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose
 import trueonline as to
 from tests.saved_files import rewrite
 from trueonline import files
-from trueonline.problems import baird
 
 SETTINGS = {"n_features": 3, "step_size": 0.5, "trace_decay": 0.5, "discount": 0.8}
 
@@ -50,42 +49,6 @@ def test_by_default_the_target_policy_is_deterministic():
         np.testing.assert_array_equal(make(*settings).run(X, rewards, ratios=ratios), told)
 
 
-@pytest.mark.parametrize("form", ["dense", "sparse"])
-def test_where_policies_agree_all_are_td(form):
-    rng = np.random.default_rng(1)
-    X = (
-        rng.normal(size=(81, 5)) / 2
-        if form == "dense"
-        else np.array([rng.choice(5, 2, replace=False) for _ in range(81)])
-    )
-    rewards = rng.normal(size=80)
-    td = to.AccumulateTD(5, 0.1, 0.7, 0.9).run(X, rewards)
-    for make, more in (
-        (to.HTD, {"second_step_size": 0.3}),
-        (to.TreeBackup, {}),
-        (to.VTrace, {}),
-        (to.ABTD, {"psi_0": 0.7}),
-    ):
-        lam = 0.5 if make is to.ABTD else 0.7
-        assert_allclose(make(5, 0.1, lam, 0.9, **more).run(X, rewards), td, rtol=1e-10, atol=1e-13)
-
-
-def test_on_bairds_problem():
-    """Traces that are cut do not make TD stable. HTD needs a second step-size of more than about 4α, by its expected update."""
-    problem = baird()
-    run = problem.trajectory(20_000, seed=0)
-    stream = problem.features[run.states], run.rewards, run.discounts
-
-    def error(make, alpha, **more):
-        learner = make(8, alpha, 0.0, 0.99, initial_weights=problem.initial_weights, **more)
-        learner.run(*stream, ratios=run.ratios)
-        return problem.error(learner.weights)
-
-    assert min(error(make, 0.02) for make in (to.TreeBackup, to.VTrace, to.ABTD)) > 1e3
-    assert error(to.HTD, 0.0005, second_step_size=0.0005) > 3.0
-    assert error(to.HTD, 0.0005, second_step_size=0.008) < 0.5
-
-
 @pytest.mark.parametrize("make", [to.TreeBackup, to.ABTD])
 def test_impossible_probabilities_are_refused(make):
     learner = make(**SETTINGS)
@@ -103,13 +66,6 @@ def test_impossible_probabilities_are_refused(make):
     ):
         learner.run([0, 1, 2], [1.0, 1.0], ratios=[1.0, 0.5], probabilities=[0.6, 0.6])
     assert not learner.weights.any()
-
-
-def test_a_method_without_pi_takes_no_probability():
-    learner = to.GTD(**SETTINGS, second_step_size=0.1)
-    learner.start(0)
-    with pytest.raises(TypeError, match="GTD takes no probability: it takes ratio"):
-        learner.update(1.0, 1, probability=0.5)
 
 
 def test_a_file_of_an_older_version_loads(tmp_path):

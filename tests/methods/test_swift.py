@@ -55,17 +55,6 @@ def test_equals_its_definition_with_other_settings(settings):
     assert not to.verify(other, another, trials=2, kinds=["repeated features"]).exact
 
 
-def test_without_meta_learning_and_bound_it_is_true_online_td():
-    rng = np.random.default_rng(0)
-    X, rewards, discounts = rng.normal(size=(201, 12)) / 3.0, rng.normal(size=200), rng.choice([0.0, 0.9, 1.0], 200)
-    swift, plain = to.SwiftTD(**SETTINGS, bound=1e9, meta_step_size=0.0), to.TrueOnlineTD(**SETTINGS)
-    np.testing.assert_allclose(swift.run(X, rewards, discounts), plain.run(X, rewards, discounts), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(swift.weights, plain.weights, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(swift.trace, 0.05 * plain.trace, rtol=1e-10, atol=1e-12)
-    assert (swift.step_sizes == 0.05).all()
-    assert swift.bounded == 0
-
-
 def listed(learner):
     (one,) = each(learner._memory, 1)
     return int(one.numbers[COUNT])

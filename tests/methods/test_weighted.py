@@ -55,18 +55,6 @@ def test_a_long_stream_follows_the_equations(name):
 
 
 @each_method
-def test_one_step_returns_are_averaged_with_their_ratios_as_weights(name):
-    """η → 0 and α_0 → ∞: Σρ_kR_k / Σρ_k."""
-    rng = np.random.default_rng(14)
-    rewards, ratios = rng.normal(size=50), rng.choice([0.0, 0.5, 1.0, 20.0], 50)
-    states = rng.integers(3, size=51)
-    learner = METHODS[name][0](3, 1e-13, trace_decay=0.9, discount=0.0, initial_step_size=1e13)
-    learner.run(np.eye(3)[states], rewards, ratios=ratios)
-    wanted = [np.average(rewards[states[:-1] == s], weights=ratios[states[:-1] == s]) for s in range(3)]
-    np.testing.assert_allclose(learner.weights, wanted, rtol=1e-9)
-
-
-@each_method
 def test_a_feature_without_usage_has_step_size_zero(name):
     """η = 1 forgets all, and ρ = 0 adds nothing."""
     learner = METHODS[name][0](2, 1.0, trace_decay=0.5, discount=0.9)
@@ -119,16 +107,6 @@ def test_what_a_method_does_not_take_is_refused():
         to.WISTD(**settings, initial_step_size=0.0)
     with pytest.raises(TypeError, match="WISGTD needs second_step_size"):
         to.WISGTD(**settings)
-
-
-def test_sweeps_take_a_step_at_a_time():
-    problem = to.problems.random_mdp(4, 2, 2, 0.1, distance=0.5, discount=0.9, seed=1)
-    grid = {"step_sizes": [0.1, 0.3], "trace_decays": [0.5], "runs": 2, "steps": 30}
-    table = to.sweep(problem, methods={"mine": to.WISGTD, "wis_td": None}, **grid)
-    errors = np.array(table["error"])
-    assert len(errors) == 8
-    assert np.isfinite(errors).all()
-    assert len(np.unique(errors)) == 8
 
 
 @each_method

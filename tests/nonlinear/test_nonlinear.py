@@ -149,29 +149,6 @@ def test_the_method_stays_with_its_definition_where_dividing_would_not():
 # --- What it becomes at the limits ----------------------------------------------------------------
 
 
-def beside(learner, linear_learner, events):
-    for kind, *given in events:
-        getattr(learner, kind)(*given)
-        getattr(linear_learner, kind)(*given)
-        np.testing.assert_allclose(learner.weights, linear_learner.weights, rtol=1e-10, atol=1e-10)
-
-
-def test_without_a_horizon_it_is_the_offline_lambda_return():
-    """Weights do not move within an episode, so all values in the targets are those of its beginning."""
-    rng = np.random.default_rng(0)
-    events, w = random_events(rng), rng.normal(size=N)
-    learner = ForwardTD(linear, w, lambda t: 0.1 / (1 + 0.1 * t), 0.9, 0.95, horizon=math.inf)
-    beside(learner, to.OfflineLambdaReturn(N, lambda t: 0.1 / (1 + 0.1 * t), 0.9, 0.95, initial_weights=w), events)
-
-
-def test_with_a_horizon_of_one_it_is_td_0():
-    rng = np.random.default_rng(0)
-    events = [event if event[0] == "start" else (*event[:4], 0.0) for event in random_events(rng)]
-    w = rng.normal(size=N)
-    learner = ForwardTD(linear, w, 0.1, 0.9, 0.95, horizon=1)
-    beside(learner, to.TrueOnlineTD(N, 0.1, 0.0, 0.95, initial_weights=w), events)
-
-
 def test_the_horizon_is_the_smallest_within_the_tolerance():
     for discount, trace_decay, tolerance in [(0.99, 0.9, 0.01), (1.0, 0.1, 0.01), (0.9, 0.5, 0.3), (1.0, 0.999, 1e-6)]:
         K = horizon_within(tolerance, discount, trace_decay)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from trueonline.problems import FiniteMRP, OffPolicyProblem, baird, random_mdp, random_mrp
+from trueonline.problems import OffPolicyProblem, baird, random_mdp
 from trueonline.problems.counterexamples import two_state
 
 BEHAVIOUR, TARGET = [[0.5, 0.5], [0.25, 0.75]], [[0.9, 0.1], [0.0, 1.0]]
@@ -141,11 +141,6 @@ def test_the_expected_update_is_the_sum_over_all_earlier_states_and_zero_at_the_
     np.testing.assert_allclose(update_by_summing(problem, w, trace_decay), 0.0, atol=1e-9)
 
 
-@every_problem
-def test_the_fixed_point_at_trace_decay_1_is_the_lms_solution(problem):
-    np.testing.assert_allclose(problem.fixed_point(1.0), problem.lms_weights, rtol=1e-8, atol=1e-9)
-
-
 def test_features_that_depend_on_each_other_have_a_shortest_fixed_point():
     problem = continuing(features=np.repeat(np.eye(5), 2, axis=1))
     np.testing.assert_allclose(problem.fixed_point(), np.repeat(problem.values, 2) / 2.0, rtol=1e-9)
@@ -172,17 +167,6 @@ def test_the_error_is_measured_in_units_of_that_of_the_initial_weights():
         problem.with_features(phi).error(other)
     with pytest.raises(ValueError, match=r"weights must be a number for each of the 8 features, got shape \(2,\)"):
         problem.error([1.0, 2.0])
-
-
-def test_with_one_policy_it_is_a_markov_reward_process():
-    problem = episodic()
-    problem = problem.with_behaviour(problem.target)
-    joint = problem.target[:, :, None] * problem.transitions
-    P = joint.sum(axis=1)
-    mrp = FiniteMRP(P, (joint * problem.rewards).sum(axis=1) / P, discount=1.0, start=2)
-    np.testing.assert_allclose(problem.values, mrp.values, rtol=1e-12)
-    np.testing.assert_allclose(problem.stationary, mrp.stationary, rtol=1e-12)
-    assert (problem.trajectory(100, seed=1).ratios == 1.0).all()
 
 
 def test_what_was_given_is_copied_and_then_fixed():
@@ -218,33 +202,6 @@ def test_the_constructor_has_the_order_of_the_contract():
 
 
 # --- Streams --------------------------------------------------------------------------------------
-
-
-@every_problem
-def test_the_same_seed_gives_the_same_run(problem):
-    parts = problem.trajectory(50, seed=[3, 1])
-    assert [part.shape for part in parts] == [(51,), (50,), (50,), (50,)]
-    assert parts.states[0] == problem.start
-    for part, again in zip(parts, problem.trajectory(50, seed=[3, 1]), strict=True):
-        np.testing.assert_array_equal(part, again)
-    other = problem.with_features(np.ones((problem.n_states, 1))).trajectory(50, seed=[3, 1])
-    for part, again in zip(parts, other, strict=True):
-        np.testing.assert_array_equal(part, again)
-    assert not np.array_equal(problem.trajectory(50, seed=[3, 2]).states, parts.states)
-
-
-def test_rounding_makes_nothing_possible():
-    """Where probabilities sum to a little less than 1, the highest draw is the last outcome that can happen."""
-
-    class Highest(np.random.Generator):
-        def random(self, size):
-            return np.full(size, np.nextafter(1.0, 0.0))
-
-    less = 1.0 - 5e-10
-    problem = OffPolicyProblem(np.full((2, 2, 2), [less, 0.0]), np.zeros((2, 2, 2)), [[1.0, 0.0]] * 2, [[1.0, 0.0]] * 2)
-    states, _, _, ratios = problem.trajectory(5, Highest(np.random.PCG64(1)))
-    assert states.tolist() == [0] * 6
-    assert ratios.tolist() == [1.0] * 5
 
 
 def test_the_fingerprint_tells_problems_apart():
@@ -335,15 +292,6 @@ def test_every_action_of_a_random_mdp_has_b_next_states(k, n, b):
     assert problem.is_ergodic
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_with_one_action_a_random_mdp_is_a_random_mrp(seed):
-    problem, mrp = random_mdp(6, 1, 1, 0.25, discount=0.9, seed=seed), random_mrp(6, 1, 0.25, discount=0.9, seed=seed)
-    np.testing.assert_array_equal(problem.transitions[:, 0], mrp.transitions)
-    np.testing.assert_array_equal(problem.rewards[:, 0], mrp.rewards)
-    assert (problem.reward_std, problem.discount) == (mrp.reward_std, mrp.discount)
-    np.testing.assert_allclose(problem.values, mrp.values, rtol=1e-12)
-
-
 @pytest.mark.parametrize("distance", [0.0, 0.3, 1.0])
 def test_the_target_of_a_random_mdp_is_as_far_from_the_behaviour_as_asked_for(distance):
     problem = random_mdp(20, 4, 2, 0.1, distance=distance, seed=2)
@@ -430,13 +378,6 @@ def test_without_an_end_for_the_target_a_discount_of_1_is_refused():
         problem.expected_update(1.0)
     with pytest.raises(ValueError, match=r"TD\(0\.5\) has no unique fixed point"):
         problem.fixed_point(0.5)
-
-
-def test_several_stationary_distributions_are_refused():
-    problem = OffPolicyProblem(np.eye(2)[:, None, :], np.ones((2, 1, 2)), [[1.0], [1.0]], [[1.0], [1.0]])
-    assert not problem.is_ergodic
-    with pytest.raises(ValueError, match="more than one stationary distribution"):
-        _ = problem.lms_weights
 
 
 @pytest.mark.parametrize(
