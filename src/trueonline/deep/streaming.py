@@ -141,6 +141,10 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         self._steps += 1
         return delta
 
+    def _own(self, name: str, given: float | None) -> float:
+        """γ or λ of a transition: what was given, or the learner's own."""
+        return getattr(self, name) if given is None else inputs.unit(name, given)
+
     @property
     def n_actions(self) -> int:
         """The number of actions."""
@@ -155,7 +159,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     @guarded
     def _run(
-        self, X: Any, outputs: np.ndarray, rewards: Any, more: tuple, terminated: Any, greedy: Any, resume: bool
+        self, X: Any, outputs: np.ndarray, more: tuple, rewards: Any, terminated: Any, greedy: Any, resume: bool
     ) -> np.ndarray:
         """Learn from a stream in one call; return the TD errors. Nothing changes if one of them is not finite."""
         if callable(self.step_size):
