@@ -272,6 +272,67 @@ def test_a_refused_transition_and_a_diverged_network_change_nothing():
         assert learner.steps == 0
 
 
+GROWING = {  # without normalisation and with a small κ, steps overshoot
+    "StreamTD": lambda: deep.StreamTD(_net(4, 1, NETS[5]), 0.99, 0.8, kappa=1e-3),
+    "StreamQ": lambda: deep.StreamQ(_net(4, 3, NETS[5]), 0.99, 0.8, kappa=1e-3),
+    "StreamSarsa": lambda: deep.StreamSarsa(_net(4, 3, NETS[5]), 0.99, 0.8, kappa=1e-3),
+    "StreamAC": lambda: deep.StreamAC(_net(4, 3, NETS[5]), _net(4, 1, NETS[5]), 0.99, 0.8, kappa_value=1e-3),
+    "TrueOnlineHead": lambda: deep.TrueOnlineHead(_net(4, 1, NETS[5]), 0.99, 0.8, head_step_size=1.0),
+    "TrueOnlineHeadQ": lambda: deep.TrueOnlineHeadQ(_net(4, 3, NETS[5]), 0.99, 0.8, head_step_size=1.0),
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_a_network_that_grows_beyond_any_return_is_noticed_and_keeps_its_parameters(name, tmp_path):
+    X, rewards, _ = _stream(np.random.default_rng(10), 2000)
+    learner = GROWING[name]()
+
+    def learn(t):
+        action = () if name in ("StreamTD", "TrueOnlineHead") else (t % 3,)
+        following = ((t + 1) % 3,) if name == "StreamSarsa" else ()
+        return learner.learn(X[t], *action, rewards[t], X[t + 1], *following)
+
+    with pytest.raises(ValueError, match=r"the network has diverged: .* use a larger kappa"):  # noqa: PT012
+        for t in range(2000):
+            before, trace, steps = learner.weights, learner.trace, learner.steps
+            if t % 10 == 9:
+                learner.save(tmp_path / "learner.npz")
+                learner = to.load(tmp_path / "learner.npz")  # it keeps what divergence is judged by
+            assert not learner.diverged
+            assert abs(learn(t)) < 100 * 100 * max(1.0, np.abs(rewards).max())  # 100 times the largest |R|/(1 − γ)
+    assert learner.diverged
+    assert learner.steps == steps
+    assert (learner.weights == before).all()
+    assert (learner.trace == trace).all()
+    learner.reset()
+    assert not learner.diverged
+    learn(0)
+
+
+def test_large_values_that_are_possible_are_no_divergence():
+    net = deep.MLP(4, (8,), 1, sparsity=0.3, seed=0)
+    net.parameters = [*net.parameters[:2], 1e9 * np.ones((1, 8)), np.array([1e9])]  # learned elsewhere from large rewards
+    critic = deep.StreamTD(net, 0.99, 0.8)
+    X, rewards, ends = _stream(np.random.default_rng(11), 200)
+    critic.run(X, 1e9 * rewards, ends)
+    assert not critic.diverged
+
+
+def test_inputs_that_would_overflow_are_refused():
+    critic = deep.StreamTD(deep.MLP(2, (), 1), 0.9, 0.8)
+    critic.net.parameters = [np.zeros((1, 2)), np.zeros(1)]
+    for refused in (
+        lambda: critic.learn(np.full(2, 1e101), 1.0, np.ones(2)),
+        lambda: critic.learn(np.ones(2), 1.0, np.full(2, 1e308)),
+        lambda: critic.run(np.full((3, 2), 1e308), [1.0, 1.0]),
+        lambda: critic.predict([1e308, 0.0]),
+    ):
+        with pytest.raises(ValueError, match=r"must not exceed 1e\+100 in size, got 1e\+.*: normalise the inputs"):
+            refused()
+    assert not critic.weights.any()
+    assert not critic.diverged
+
+
 def test_sparse_initialisation():
     weights, biases, *_ = deep.MLP(25, (10,), seed=0).parameters
     assert ((weights == 0.0).sum(axis=1) == 23).all()  # ⌈0.9·25⌉

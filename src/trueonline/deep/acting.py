@@ -63,7 +63,8 @@ class StreamAgent(Streaming, Acting):
             self.policy = policy
         elif not hasattr(self, "policy"):
             self.policy = EpsilonGreedy(0.1)
-        self._part_settings = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
+        parts = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
+        self._part_settings: dict[str, Any] = parts
         super().__init__(net, discount, trace_decay, step_size, kappa)
         self.rng = np.random.default_rng(seed)
 

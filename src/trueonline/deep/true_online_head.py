@@ -78,6 +78,7 @@ class Headed(Streaming):
             self._arrays = (*own, np.empty(n))
 
     def _network_set(self) -> None:
+        super()._network_set()
         self._make_head()
 
     @property
