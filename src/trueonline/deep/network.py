@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -112,13 +112,14 @@ class MLP:
     def parameters(self) -> list[np.ndarray]:
         """Read-only copies of weights and biases, [W0, b0, W1, b1, …], a row of W for each unit, as in PyTorch.
 
-        The attribute can be set.
+        The attribute can be set, also to `module.parameters()` of a PyTorch module with the same layers.
         """
         return [inputs.read_only(each) for each in self._unpacked(self._w)]
 
     @parameters.setter
-    def parameters(self, values: Sequence[Any]) -> None:
+    def parameters(self, values: Iterable[Any]) -> None:
         shapes = self._shapes()
+        values = [each.detach().cpu() if hasattr(each, "detach") else each for each in values]  # tensors of PyTorch
         if len(values) != len(shapes):
             raise ValueError(
                 f"parameters must be {len(shapes)} arrays, weights and biases of each layer, got {len(values)}"
