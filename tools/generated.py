@@ -24,8 +24,10 @@ def public_names() -> dict[str, catalog.Method]:
     """Every class of learners and agents as a user reaches it through `trueonline`, with its row, in the catalogue's order."""
     found = {f"{prefix}{name}": row for folder, prefix in PREFIX.items() for name, row in catalog.classes(folder).items()}
     found["nonlinear.ForwardTD"] = found.pop("nonlinear.forward_td")  # the row fixes its value function
-    stream_td = found.pop("deep.stream_td")  # the row fixes its network, and stands for the agents too
-    found |= {f"deep.{name}": stream_td for name in ("StreamTD", "StreamQ", "StreamSarsa", "StreamAC")}
+    for name in ("StreamTD", "StreamQ", "StreamSarsa", "StreamAC"):
+        found[f"deep.{name}"] = found.pop(
+            f"deep.stream_{name.removeprefix('Stream').lower()}"
+        )  # the row fixes its network
     order = [*catalog.METHODS.values()]
     return dict(sorted(found.items(), key=lambda pair: order.index(pair[1])))
 

@@ -529,6 +529,16 @@ _ROWS = (
         page="streaming_deep.md",
         look=Look(VERMILION, (), "D"),
     ),
+    *(
+        Method(
+            *(f"stream_{name.lower()}", f"stream {name}(λ)", "nonlinear"),
+            learner=f"deep.small:stream_{name.lower()}",
+            definition=f"deep.small:stream_{name.lower()}_definition",
+            page="streaming_deep.md",
+            look=Look(VERMILION, (), "D"),
+        )
+        for name in ("Q", "Sarsa", "AC")
+    ),
     Method(
         *("accumulate_sarsa", "accumulate Sarsa(λ)", "control"),
         learner="control.accumulate_sarsa:AccumulateSarsa",

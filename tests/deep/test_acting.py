@@ -8,6 +8,7 @@ import trueonline as to
 from trueonline import deep
 from trueonline.cli import main
 from trueonline.deep.definition import ACDefinition
+from trueonline.deep.small import NETWORKS
 
 gym = pytest.importorskip("gymnasium")
 PARTS = {"normalise": True, "scale_rewards": True, "time_limit": 20}
@@ -94,19 +95,23 @@ def test_an_agent_with_parts_resumes_bit_for_bit(name, tmp_path):
     assert (one.weights == other.weights).all()
 
 
-def test_gaussian_actions_equal_their_definition():
+@pytest.mark.parametrize("network", NETWORKS, ids=str)
+def test_gaussian_actions_equal_their_definition(network):
+    def nets():
+        return (deep.MLP(4, n_outputs=n, sparsity=0.3, seed=3, **network) for n in (4, 1))
+
     rng = np.random.default_rng(5)
     X, actions, rewards = rng.normal(size=(41, 4)), rng.normal(size=(40, 2)), rng.normal(size=40)
     ends = rng.random(40) < 0.1
     settings = (0.9, 0.8, 0.7, 0.4, 0.05, 0.3)
-    learner, streamed = (deep.StreamAC(_net(4, 4), _net(4, 1), *settings, continuous=True) for _ in range(2))
-    truth = ACDefinition(_net(4, 4), _net(4, 1), *settings, continuous=True)
+    learner, streamed = (deep.StreamAC(*nets(), *settings, continuous=True) for _ in range(2))
+    truth = ACDefinition(*nets(), *settings, continuous=True)
     deltas = []
     for t in range(40):
         step = (X[t], actions[t], float(rewards[t]), X[t + 1], bool(ends[t]))
         deltas.append(learner.learn(*step))
         assert deltas[-1] == pytest.approx(truth.learn(*step), rel=1e-10)
-    for ours, right in zip(learner.actor.parameters, truth.policy.network.parameters, strict=True):
+    for ours, right in zip(learner.actor.parameters, truth.actor.network.parameters, strict=True):
         assert ours == pytest.approx(right, rel=1e-9, abs=1e-12)
     assert streamed.run(X, actions, rewards, ends).tolist() == deltas
     assert (streamed.weights == learner.weights).all()

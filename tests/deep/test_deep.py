@@ -2,6 +2,8 @@
 
 import copy
 import threading
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,34 +11,21 @@ import pytest
 
 import trueonline as to
 from trueonline import deep
-from trueonline.checks.trials import KINDS, Replay, Wavering, draw, follow
-from trueonline.deep.definition import ACDefinition, Network, QDefinition, SarsaDefinition, TDDefinition
+from trueonline.checks.trials import KINDS
+from trueonline.deep import small
+from trueonline.deep.definition import Network
+from trueonline.deep.small import NETWORKS
 
 GIVEN = Path(__file__).parents[3] / "shared" / "data" / "stream_x"
 GIVEN = GIVEN if GIVEN.is_dir() else Path("/nowhere")
 needs_numbers = pytest.mark.skipif(not GIVEN.is_dir(), reason="the recorded transitions are not here")
-NETS = [
-    {"hidden": ()},
-    {"hidden": (9,), "activation": "tanh"},
-    {"hidden": (8, 12), "activation": "relu"},
-    {"hidden": (12, 7, 9)},
-    {"hidden": (6, 5), "activation": "linear", "layer_norm": False},
-    {"hidden": (7,), "layer_norm": False},
-]
 DENSE = KINDS[0]
+KINDS_OF_STEPS = [DENSE, replace(DENSE, step_sizes=(0.001, 0.02))]  # most steps are bounded, and few
+METHODS = ("stream_td", "stream_q", "stream_sarsa", "stream_ac")
 
 
 def _net(n_inputs, n_outputs, options, seed=3):
     return deep.MLP(n_inputs, n_outputs=n_outputs, sparsity=0.3, seed=seed, **options)
-
-
-def _relative(a, b):
-    return np.max(np.abs(a - b)) / np.max(np.abs(b))
-
-
-def _followed(learner, trial):
-    """The weights after every transition."""
-    return np.array([each["weights"] for each in follow(learner, trial, ("discount", "trace_decay"))])
 
 
 def _given(name):
@@ -82,49 +71,29 @@ def test_stream_ac_gives_the_published_numbers():
     assert _furthest(critic, numbers, "critic_") < 1e-10
 
 
-@pytest.mark.parametrize("options", NETS, ids=str)
-@pytest.mark.parametrize("kappa", [0.05, 2.0])  # few steps are bounded, or all
-def test_stream_td_equals_its_definition(options, kappa):
-    trial = draw(DENSE, [1, 2], 30)
-    learners = (make(_net(8, 1, options), 0.9, 0.8, 0.1, kappa) for make in (deep.StreamTD, TDDefinition))
-    ours, right = (_followed(learner, trial) for learner in learners)
-    assert _relative(ours, right) < 1e-10
+def _named(network):
+    return "-".join(map(str, network.values()))
 
 
-@pytest.mark.parametrize(("kind", "definition"), [(deep.StreamQ, QDefinition), (deep.StreamSarsa, SarsaDefinition)])
-@pytest.mark.parametrize("seed", range(4))
-def test_agents_equal_their_definitions(kind, definition, seed):
-    trial, wavering = draw(DENSE, [4, seed], 40), Wavering()
-    options = NETS[seed + 1]
-    agent = kind(_net(8, 3, options), 0.9, 0.8, 0.2, 0.5, policy=wavering, seed=seed)
-    ours = _followed(agent, trial)
-    truth = definition(_net(8, 3, options), 0.9, 0.8, 0.2, 0.5, policy=Replay(wavering.chosen), seed=seed)
-    assert _relative(ours, _followed(truth, trial)) < 1e-10
+@pytest.mark.parametrize("network", NETWORKS, ids=_named)
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_equals_its_definition_with_every_network(name, network):
+    report = to.verify(partial(getattr(small, name), network=network), kinds=KINDS_OF_STEPS, trials=1, steps=30)
+    assert report.exact, report
 
 
-@pytest.mark.parametrize("options", NETS, ids=str)
-def test_stream_ac_equals_its_definition(options):
-    rng = np.random.default_rng(5)
-    X, actions, rewards, ends = (
-        rng.normal(size=(41, 4)),
-        rng.integers(3, size=40),
-        rng.normal(size=40),
-        rng.random(40) < 0.1,
+@pytest.mark.parametrize("name", METHODS)
+def test_verify_notices_another_network(name):
+    """The definition has the same parameters, but another slope of its units."""
+    learner, definition = getattr(small, name), getattr(small, f"{name}_definition")
+    one, other = ({"hidden": (8, 12), "activation": each} for each in ("leaky_relu", "relu"))
+    report = to.verify(
+        partial(learner, network=one), partial(definition, network=other), kinds=["dense"], trials=1, steps=5
     )
-    nets = [(_net(4, 3, options, 1), _net(4, 1, options, 2)) for _ in range(2)]
-    agent = deep.StreamAC(*nets[0], 0.9, 0.8, 0.7, 0.4, 0.05, 0.3)
-    truth = ACDefinition(*nets[1], 0.9, 0.8, 0.7, 0.4, 0.05, 0.3)
-    for t in range(40):
-        step = (X[t], int(actions[t]), float(rewards[t]), X[t + 1], bool(ends[t]))
-        assert agent.learn(*step) == pytest.approx(truth.learn(*step), rel=1e-10)
-    for ours, right in (
-        (agent.actor.parameters, truth.policy.network.parameters),
-        (agent.critic.parameters, truth.value.network.parameters),
-    ):
-        assert all(_relative(a, b) < 1e-10 for a, b in zip(ours, right, strict=True) if b.any())
+    assert not report.exact
 
 
-@pytest.mark.parametrize("options", NETS, ids=str)
+@pytest.mark.parametrize("options", NETWORKS, ids=_named)
 def test_the_definition_has_the_gradient_of_finite_differences(options):
     net, x = _net(3, 2, options), np.array([0.3, -1.2, 0.7])
     network = Network(net)
@@ -270,6 +239,68 @@ def test_a_refused_transition_and_a_diverged_network_change_nothing():
         assert (learner.weights == before).all()
         assert not learner.trace.any()
         assert learner.steps == 0
+
+
+FLAT = {"hidden": (7,), "layer_norm": False}
+GROWING = {  # without normalisation and with a small κ, steps overshoot
+    "StreamTD": lambda: deep.StreamTD(_net(4, 1, FLAT), 0.99, 0.8, kappa=1e-3),
+    "StreamQ": lambda: deep.StreamQ(_net(4, 3, FLAT), 0.99, 0.8, kappa=1e-3),
+    "StreamSarsa": lambda: deep.StreamSarsa(_net(4, 3, FLAT), 0.99, 0.8, kappa=1e-3),
+    "StreamAC": lambda: deep.StreamAC(_net(4, 3, FLAT), _net(4, 1, FLAT), 0.99, 0.8, kappa_value=1e-3),
+    "TrueOnlineHead": lambda: deep.TrueOnlineHead(_net(4, 1, FLAT), 0.99, 0.8, head_step_size=1.0),
+    "TrueOnlineHeadQ": lambda: deep.TrueOnlineHeadQ(_net(4, 3, FLAT), 0.99, 0.8, head_step_size=1.0),
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_a_network_that_grows_beyond_any_return_is_noticed_and_keeps_its_parameters(name, tmp_path):
+    X, rewards, _ = _stream(np.random.default_rng(10), 2000)
+    learner = GROWING[name]()
+
+    def learn(t):
+        action = () if name in ("StreamTD", "TrueOnlineHead") else (t % 3,)
+        following = ((t + 1) % 3,) if name == "StreamSarsa" else ()
+        return learner.learn(X[t], *action, rewards[t], X[t + 1], *following)
+
+    with pytest.raises(ValueError, match=r"the network has diverged: .* use a larger kappa"):  # noqa: PT012
+        for t in range(2000):
+            before, trace, steps = learner.weights, learner.trace, learner.steps
+            if t % 10 == 9:
+                learner.save(tmp_path / "learner.npz")
+                learner = to.load(tmp_path / "learner.npz")  # it keeps what divergence is judged by
+            assert not learner.diverged
+            assert abs(learn(t)) < 100 * 100 * max(1.0, np.abs(rewards).max())  # 100 times the largest |R|/(1 − γ)
+    assert learner.diverged
+    assert learner.steps == steps
+    assert (learner.weights == before).all()
+    assert (learner.trace == trace).all()
+    learner.reset()
+    assert not learner.diverged
+    learn(0)
+
+
+def test_large_values_that_are_possible_are_no_divergence():
+    net = deep.MLP(4, (8,), 1, sparsity=0.3, seed=0)
+    net.parameters = [*net.parameters[:2], 1e9 * np.ones((1, 8)), np.array([1e9])]  # learned elsewhere from large rewards
+    critic = deep.StreamTD(net, 0.99, 0.8)
+    X, rewards, ends = _stream(np.random.default_rng(11), 200)
+    critic.run(X, 1e9 * rewards, ends)
+    assert not critic.diverged
+
+
+def test_inputs_that_would_overflow_are_refused():
+    critic = deep.StreamTD(deep.MLP(2, (), 1), 0.9, 0.8)
+    critic.net.parameters = [np.zeros((1, 2)), np.zeros(1)]
+    for refused in (
+        lambda: critic.learn(np.full(2, 1e101), 1.0, np.ones(2)),
+        lambda: critic.learn(np.ones(2), 1.0, np.full(2, 1e308)),
+        lambda: critic.run(np.full((3, 2), 1e308), [1.0, 1.0]),
+        lambda: critic.predict([1e308, 0.0]),
+    ):
+        with pytest.raises(ValueError, match=r"must not exceed 1e\+100 in size, got 1e\+.*: normalise the inputs"):
+            refused()
+    assert not critic.weights.any()
+    assert not critic.diverged
 
 
 def test_sparse_initialisation():

@@ -243,7 +243,7 @@ class _Pair:
     """What a learner and its definition learned on one stream."""
 
     def __init__(self, trial: Trial, learner_class: Any, truth: Any) -> None:
-        self.trial, self.wavering, self.acts = trial, Wavering(), hasattr(_class(learner_class), "step")
+        self.trial, self.wavering, self.acts = trial, Wavering(), _acts(_class(learner_class))
         learner, definition = self._made(learner_class, self.wavering), self._made(truth)
         ours, theirs = inputs.protocol_of(learner), inputs.protocol_of(definition)
         self.provided = theirs.takes(ours.named | {"discount", "trace_decay"})
@@ -345,6 +345,11 @@ def _name(made: Any) -> str:
 def _class(learner_class: Any) -> Any:
     """The class itself, also if it comes with arguments (`functools.partial`)."""
     return learner_class.func if isinstance(learner_class, partial) else learner_class
+
+
+def _acts(made: Any) -> bool:
+    """Whether it is a class of agents, or a function that makes agents."""
+    return hasattr(made, "step") or "n_actions" in inspect.signature(made).parameters
 
 
 def row_of(learner_class: Any) -> catalog.Method | None:

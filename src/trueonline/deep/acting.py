@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,8 +15,8 @@ from trueonline.control.transitions import TIE
 from trueonline.core.thread_guard import guarded
 from trueonline.deep.network import MLP
 from trueonline.deep.parts import Parts
-from trueonline.deep.streaming import Streaming, with_nets
-from trueonline.inputs import FeaturesLike, Schedule
+from trueonline.deep.streaming import PARAMETERS, Streaming, with_nets
+from trueonline.inputs import FeaturesLike, Schedule, explains_arguments
 from trueonline.learners.acting import Acting
 
 ACTING = """\
@@ -40,26 +39,32 @@ time_limit : int, optional
 class StreamAgent(Streaming, Acting):
     """An agent that acts and learns, one transition at a time. Subclasses say how they learn."""
 
-    _shared_parameters = ""
+    _shared_parameters = PARAMETERS + ACTING + PARTS
+    _more: tuple = ()  # what the compiled step takes after the state entered
     policy: Policy
 
+    @explains_arguments
     def __init__(
         self,
         net: MLP,
         discount: float,
         trace_decay: float,
-        step_size: float | Schedule,
-        kappa: float,
-        policy: Policy | None,
-        seed: Any,
-        parts: dict[str, Any],
+        step_size: float | Schedule = 1.0,
+        kappa: float = 2.0,
+        *,
+        policy: Policy | None = None,
+        seed: Any = None,
+        normalise: bool = False,
+        scale_rewards: bool = False,
+        time_limit: int | None = None,
     ) -> None:
         if policy is not None:
             check_policy(policy)
             self.policy = policy
         elif not hasattr(self, "policy"):
             self.policy = EpsilonGreedy(0.1)
-        self._part_settings = parts
+        parts = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
+        self._part_settings: dict[str, Any] = parts
         super().__init__(net, discount, trace_decay, step_size, kappa)
         self.rng = np.random.default_rng(seed)
 
@@ -108,13 +113,47 @@ class StreamAgent(Streaming, Acting):
         """The action of another policy for an observation after so many steps. Nothing is learned."""
         return int(policy(self.values(self.inputs(x, steps)), rng, steps))
 
-    @abstractmethod
+    @guarded
+    def values(self, x: FeaturesLike) -> np.ndarray:
+        return self.net(x)
+
+    def run(self, X: Any, actions: Any, rewards: Any, terminated: Any = None, *, resume: bool = False) -> np.ndarray:
+        """Learn from a stream of T transitions in one call, as `learn` does.
+
+        Parameters
+        ----------
+        X : array_like, shape (T + 1, n_inputs)
+            The states. Transition t leads from row t to row t + 1.
+        actions : array_like
+            T actions. `StreamSarsa` takes T + 1: those taken in each state.
+        rewards : array_like
+            T rewards.
+        terminated : array_like of bool, optional
+            Whether each transition ended an episode. The row that it leads to then begins the next episode.
+        resume : bool, optional
+            Whether the stream continues the one before, with its trace. By default it begins without a trace.
+
+        Returns
+        -------
+        numpy.ndarray
+            The TD error of each transition.
+        """
+        return self._run(X, *self._streamed(actions, np.size(rewards)), rewards, terminated, None, resume)
+
+    def _streamed(self, actions: Any, rows: int) -> tuple[np.ndarray, tuple]:
+        """The actions of a stream, and what else the compiled steps take."""
+        return self._checked_actions(actions, rows), tuple(np.full(rows, each) for each in self._more)
+
     def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
         """Learn from the transition into x_next, and set the next action."""
+        lam = lam if self._greedy else 0.0
+        self._transition(self._here, self._action, reward, x_next, self._more, gamma, lam)
+        self._action = None  # a policy that fails does not make the agent learn twice
+        self._action, self._greedy = self._choose(x_next, self._steps)
 
-    @abstractmethod
     def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
         """Learn from the last transition of an episode, into None if it has terminated."""
+        self._transition(self._here, self._action, reward, x_next, self._more, gamma, 0.0)
 
     @property
     def action(self) -> Any:
@@ -138,8 +177,7 @@ class StreamAgent(Streaming, Acting):
         self._standing()
         if x_next is None:
             raise ValueError("x_next must be features, got None; at the end of the episode, call end(reward)")
-        gamma = self.discount if discount is None else inputs.unit("discount", discount)
-        lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
+        gamma, lam = self._own("discount", discount), self._own("trace_decay", trace_decay)
         with self._observing(reward, x_next, end=False) as (scaled, there):
             self._step(scaled, there, gamma, lam)
         self._here = there
@@ -148,7 +186,7 @@ class StreamAgent(Streaming, Acting):
     @guarded
     def truncate(self, reward: float, x_next: FeaturesLike, discount: float | None = None) -> None:
         self._standing()
-        gamma = self.discount if discount is None else inputs.unit("discount", discount)
+        gamma = self._own("discount", discount)
         with self._observing(reward, x_next, end=True) as (scaled, there):
             self._last(scaled, there, gamma)
         self._here = self._action = None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueonline import inputs
+from trueonline.control.transitions import TIE
 from trueonline.deep.network import ACTIVATIONS, MLP
 from trueonline.inputs import Schedule
 
@@ -91,7 +92,10 @@ class StreamDefinition:
     @property
     def weights(self) -> np.ndarray:
         """All parameters as one vector, in the order of the compiled learners."""
-        return np.concatenate([each.T.reshape(-1) for each in self.value.network.parameters])
+        return np.concatenate([w.T.reshape(-1) for each in self._learning() for w in each.network.parameters])
+
+    def _learning(self) -> tuple[Bounded, ...]:
+        return (self.value,)
 
     def _features(self, x: Any) -> np.ndarray:
         return inputs.dense(inputs.features(x, self.n_features), self.n_features)
@@ -126,11 +130,9 @@ class TDDefinition(StreamDefinition):
 
 
 class ActingDefinition(StreamDefinition):
-    """An agent with the interface of the others."""
+    """An agent with the interface of the others, which learns, and then chooses."""
 
-    greedy_only = False  # whether actions that are not the best clear the trace
-
-    def __init__(self, *arguments: Any, policy: Any, seed: Any, **named: Any) -> None:
+    def __init__(self, *arguments: Any, policy: Any = None, seed: Any = None, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.policy, self.rng = policy, np.random.default_rng(seed)
 
@@ -139,57 +141,58 @@ class ActingDefinition(StreamDefinition):
         self.here, self.decay = x, 0.0
         return self._choose(x)
 
+    def step(self, reward: float, x_next: Any, discount: float, trace_decay: float) -> int:
+        """Learn, and choose the next action."""
+        self._learn(reward, x_next, discount, trace_decay)
+        self.here = x_next
+        return self._choose(x_next)
+
+    def truncate(self, reward: float, x_next: Any, discount: float) -> None:
+        """Learn from the last transition of a truncated episode."""
+        self._learn(reward, x_next, discount, 0.0)
+
+    def end(self, reward: float) -> None:
+        """Learn from the last transition of an episode."""
+        self._learn(reward, None, 0.0, 0.0)
+
+    def _learn(self, reward: float, x_next: Any, gamma: float, lam: float) -> Any:
+        raise NotImplementedError
+
     def _values(self, x: Any) -> np.ndarray:
         return self.value.network.outputs(self._features(x))
 
     def _choose(self, x: Any, ahead: int = 0) -> int:
         values = self._values(x)
         self.action = self.policy(values, self.rng, self.steps + ahead)
-        self.best = values[self.action] == values.max()
+        self.best = values[self.action] >= values.max() - TIE * max(1.0, abs(values.max()))
         return self.action
 
 
 class QDefinition(ActingDefinition):
-    """Stream Q(λ)."""
+    """Stream Q(λ). An action that is not one of the best clears the trace after it."""
 
-    def step(self, reward: float, x_next: Any, discount: float, trace_decay: float) -> int:
-        """Learn, and choose the next action."""
-        decay = discount * trace_decay if self.best else 0.0
-        self._transition(self.here, self.action, reward, self._values(x_next).max(), discount, decay)
-        self.here = x_next
-        return self._choose(x_next)
-
-    def truncate(self, reward: float, x_next: Any, discount: float) -> None:
-        """Learn from the last transition of a truncated episode."""
-        self._transition(self.here, self.action, reward, self._values(x_next).max(), discount, 0.0)
-
-    def end(self, reward: float) -> None:
-        """Learn from the last transition of an episode."""
-        self._transition(self.here, self.action, reward, 0.0, 0.0, 0.0)
+    def _learn(self, reward: float, x_next: Any, gamma: float, lam: float) -> None:
+        v_next = 0.0 if x_next is None else self._values(x_next).max()
+        self._transition(self.here, self.action, reward, v_next, gamma, gamma * lam if self.best else 0.0)
 
 
 class SarsaDefinition(ActingDefinition):
-    """Stream Sarsa(λ)."""
+    """Stream Sarsa(λ), which chooses the next action before it learns."""
 
     def step(self, reward: float, x_next: Any, discount: float, trace_decay: float) -> int:
         """Choose the next action, and learn."""
-        left = self.action
-        following = self._choose(x_next, 1)
-        self._transition(self.here, left, reward, self._values(x_next)[following], discount, discount * trace_decay)
+        self._learn(reward, x_next, discount, trace_decay)
         self.here = x_next
-        return following
+        return self.action
 
-    def truncate(self, reward: float, x_next: Any, discount: float) -> None:
-        """Learn from the last transition of a truncated episode."""
-        self.step(reward, x_next, discount, 0.0)
-
-    def end(self, reward: float) -> None:
-        """Learn from the last transition of an episode."""
-        self._transition(self.here, self.action, reward, 0.0, 0.0, 0.0)
+    def _learn(self, reward: float, x_next: Any, gamma: float, lam: float) -> None:
+        left = self.action
+        v_next = 0.0 if x_next is None else self._values(x_next)[self._choose(x_next, 1)]
+        self._transition(self.here, left, reward, v_next, gamma, gamma * lam)
 
 
-class ACDefinition(StreamDefinition):
-    """Stream AC(λ)."""
+class ACDefinition(ActingDefinition):
+    """Stream AC(λ). The network is that of the critic."""
 
     def __init__(
         self,
@@ -200,29 +203,43 @@ class ACDefinition(StreamDefinition):
         kappa_policy: float = 3.0,
         kappa_value: float = 2.0,
         entropy: float = 0.01,
-        step_size: float = 1.0,
+        step_size: float | Schedule = 1.0,
         continuous: bool = False,
+        **acting: Any,
     ) -> None:
-        super().__init__(critic, discount, trace_decay, step_size, kappa_value)
-        self.policy, self.entropy = Bounded(Network(actor), kappa_policy), entropy
+        super().__init__(critic, discount, trace_decay, step_size, kappa_value, **acting)
+        self.actor, self.entropy = Bounded(Network(actor), kappa_policy), entropy
         self.slopes = gaussian_slopes if continuous else softmax_slopes
 
     def learn(self, x: Any, action: Any, reward: float, x_next: Any, terminated: bool) -> float:
         """Learn from one transition."""
-        decay = self.decay
-        gamma = 0.0 if terminated else self.discount
-        v_next = 0.0 if terminated else self.value.network.outputs(self._features(x_next))[0]
-        following = gamma * self.trace_decay
-        outputs, jacobians = self.policy.network.jacobians(self._features(x))
-        delta = self._transition(x, 0, reward, v_next, gamma, following)
-        slopes = self.slopes(outputs, action, self.entropy * np.sign(delta))
-        self.policy.step(delta, [np.tensordot(slopes, each, 1) for each in jacobians], self._alpha(), decay)
+        self.here, self.action = x, action
+        return self._learn(reward, None if terminated else x_next, 0.0 if terminated else self.discount, self.trace_decay)
+
+    def _learn(self, reward: float, x_next: Any, gamma: float, lam: float) -> float:
+        alpha, decay = self._alpha(), self.decay
+        v_next = 0.0 if x_next is None else self.value.network.outputs(self._features(x_next))[0]
+        outputs, jacobians = self.actor.network.jacobians(self._features(self.here))
+        delta = self._transition(self.here, 0, reward, v_next, gamma, gamma * lam)
+        slopes = self.slopes(outputs, self.action, self.entropy * np.sign(delta))
+        self.actor.step(delta, [np.tensordot(slopes, each, 1) for each in jacobians], alpha, decay)
         return delta
+
+    def _values(self, x: Any) -> np.ndarray:
+        return softmax(self.actor.network.outputs(self._features(x)))
+
+    def _learning(self) -> tuple[Bounded, ...]:
+        return self.value, self.actor
+
+
+def softmax(outputs: np.ndarray) -> np.ndarray:
+    """The probability of each action."""
+    return np.exp(outputs - outputs.max()) / np.exp(outputs - outputs.max()).sum()
 
 
 def softmax_slopes(outputs: np.ndarray, action: int, weight: float) -> np.ndarray:
     """The gradient of ln π(A|S) + weight·H(π) by the outputs, with π their softmax."""
-    pi = np.exp(outputs - outputs.max()) / np.exp(outputs - outputs.max()).sum()
+    pi = softmax(outputs)
     by_outputs = np.diag(pi) - np.outer(pi, pi)  # ∂π_i/∂o_j
     return by_outputs[action] / pi[action] - weight * (np.log(pi) + 1.0) @ by_outputs  # H = −Σ π ln π
 

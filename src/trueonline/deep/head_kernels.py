@@ -16,7 +16,7 @@ from trueonline.core.memory.layout import PLACE, at
 from trueonline.core.memory.operations import weight_in
 from trueonline.core.transition import GAMMA_NEXT, LAM_NEXT
 from trueonline.deep import kernels
-from trueonline.deep.kernels import BEST, bounded_update, choose_output, fits, forward
+from trueonline.deep.kernels import BEST, bounded_update, choose_output, fits, forward, is_sound
 
 step_here = step_between = None  # placeholders: transitions with the rule of a method
 attach_net = kernels.attach
@@ -43,7 +43,7 @@ def learn_body(net, head, places, x, output, delta, alpha, decay):
 
 
 def learn(numbers, shape, head, places, ahead, x, output, reward, x_next, bootstrap, lam, gamma_next, alpha, decay):
-    """Learn from one transition; return δ. ValueError before anything changes, if the input does not fit or δ is not finite."""
+    """Learn from one transition; return δ. ValueError before anything changes, for input that does not fit, or divergence."""
     net = attach_net(numbers, shape)
     if not (fits(net, x, output) and fits(net, x_next, bootstrap)):
         raise ValueError
@@ -54,7 +54,7 @@ def learn(numbers, shape, head, places, ahead, x, output, reward, x_next, bootst
         v_next = net.v[0]
     forward(net, pointer(x, 0))
     delta = reward + gamma_next * v_next - net.v[0]
-    if not delta - delta == 0.0:
+    if not is_sound(net, abs(delta) + abs(net.v[0]), reward, gamma_next):
         raise ValueError
     read_features(net, now)  # in place of the features of the step before: the body has changed since
     delta = step_here(head, places, ahead, None, None, None, reward, gamma_next, lam)
@@ -83,7 +83,7 @@ def act(
         v_next = gamma_next * net.v[following]
     forward(net, pointer(x, 0))
     delta = reward + v_next - net.v[action]
-    if not delta - delta == 0.0:
+    if not is_sound(net, abs(delta) + abs(net.v[action]), reward, gamma_next):
         raise ValueError
     read_features(net, pointer(here, 0))
     settings[GAMMA_NEXT], settings[LAM_NEXT] = gamma_next, lam

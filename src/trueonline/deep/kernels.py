@@ -16,13 +16,16 @@ import numpy as np
 from trueonline.core.compiling.kernels import inlined, kernel, outlined, specialise
 from trueonline.core.forms import pointer
 
-# Places of the settings, in front of the parameters. SLOPE is that of a leaky rectifier.
-KAPPA, ENTROPY, SLOPE, SATURATES, LAYER_NORM, LAST, SHARE, SETTINGS = range(8)
+# Places of the settings, in front of the parameters. SLOPE is that of a leaky rectifier. REWARD and HORIZON are the largest |R| and
+# 1/(1 − γ) so far, or 0 before the first transition.
+KAPPA, ENTROPY, SLOPE, SATURATES, LAYER_NORM, LAST, SHARE, REWARD, HORIZON, SETTINGS = range(10)
 PLAIN, DUTCH, HEAD = range(3)  # how the last layer learns: as the others, with a dutch trace, or by a head of its own
 EPSILON = 1e-5  # of layer normalisation
 SMALL = 1e-8  # under the root of a running variance
 BEST = -1  # in place of an output: the largest
 LEAST_DEVIATION = 1e-100  # of a Gaussian policy: a smaller one has diverged
+MOST_INPUT = 1e100  # the size of an input: gradients by much larger ones would overflow
+LIMIT, LONGEST = 100.0, 1e6  # a network whose values exceed the largest return so often has diverged; the longest horizon
 
 
 class Net(NamedTuple):
@@ -221,6 +224,23 @@ def td_error(net, x, output, reward, x_next, bootstrap, gamma_next):
 
 
 @kernel
+def is_sound(net, size, reward, gamma):
+    """Whether values of this size are possible after such a reward and γ. If not, the network has diverged.
+
+    The largest return has the largest |R| so far in each step of the longest horizon 1/(1 − γ) so far. |R| counts as 1 at least,
+    and the first values of a network are possible.
+    """
+    horizon = max(1.0 / max(1.0 - gamma, 1.0 / LONGEST), net.settings[HORIZON])
+    largest = max(abs(reward), net.settings[REWARD])
+    if net.settings[HORIZON] == 0.0:
+        largest = max(largest, 1.0, size / horizon)
+    sound = size < LIMIT * horizon * largest
+    if sound:
+        net.settings[REWARD], net.settings[HORIZON] = largest, horizon
+    return sound
+
+
+@kernel
 def bounded_update(net, x, delta, alpha, decay):
     """ObGD. e ← γλe + ∇, then w ← w + α/max(M, 1)·δe with M = ακ·max(|δ|, 1)·Σ|e|. `net.slopes` has the gradient by the outputs."""
     total = backward(net, x, decay)
@@ -240,7 +260,7 @@ def choose_output(net, output):
 def update_value(net, x, output, reward, x_next, bootstrap, gamma_next, alpha, decay):
     """Learn the value of one output; return δ, or NaN before anything changes."""
     delta = td_error(net, x, output, reward, x_next, bootstrap, gamma_next)
-    if delta - delta == 0.0:  # it is finite
+    if is_sound(net, abs(delta) + abs(net.v[output]), reward, gamma_next):
         choose_output(net, output)
         bounded_update(net, x, delta, alpha, decay)
         return delta
@@ -249,9 +269,9 @@ def update_value(net, x, output, reward, x_next, bootstrap, gamma_next, alpha, d
 
 @kernel
 def softmax_slopes(net, action, weight):
-    """The gradient of ln π(A|S) + weight·H(π) by the outputs, with π their softmax; return whether it is finite."""
+    """The gradient of ln π(A|S) + weight·H(π) by the outputs, with π their softmax; return the size of the outputs."""
     n, best = net.shape[net.layers], largest(net.v, net.shape[net.layers])
-    total = entropy = 0.0
+    total = entropy = size = 0.0
     for o in range(n):
         total += math.exp(net.v[o] - best)
     log_total = best + math.log(total)
@@ -261,7 +281,8 @@ def softmax_slopes(net, action, weight):
         log_pi = net.v[o] - log_total
         pi = math.exp(log_pi)
         net.slopes[o] = (1.0 if o == action else 0.0) - pi - weight * pi * (log_pi + entropy)
-    return log_total - log_total == 0.0
+        size += abs(net.v[o])
+    return size
 
 
 @kernel
@@ -275,12 +296,12 @@ def gaussian_slopes(net, action, weight):
         s = net.v[n + o]
         sigma = max(s, 0.0) + math.log1p(math.exp(-abs(s)))
         if not sigma > LEAST_DEVIATION:
-            return False
+            return np.inf
         z = (action[o] - net.v[o]) / sigma
         net.slopes[o] = z / sigma
         net.slopes[n + o] = (z * z - 1.0 + weight) / sigma * (1.0 - math.exp(-sigma))  # dσ/ds = 1 − e^−σ
-        total += abs(net.slopes[o]) + abs(net.slopes[n + o])
-    return total - total == 0.0
+        total += abs(net.v[o]) + abs(s) + 0.0 * (net.slopes[o] + net.slopes[n + o])
+    return total
 
 
 policy_slopes = softmax_slopes
@@ -290,8 +311,8 @@ def update_actor_critic(critic, actor, x, action, reward, x_next, gamma_next, al
     """Learn a value, and a policy along ∇[ln π(A|S) + τ·sign(δ)·H(π)]; return δ, or NaN before anything changes."""
     delta = td_error(critic, x, 0, reward, x_next, 0, gamma_next)
     forward(actor, x)
-    fine = policy_slopes(actor, action, actor.settings[ENTROPY] * ((delta > 0.0) - (delta < 0.0)))
-    if not (fine and delta - delta == 0.0):
+    size = policy_slopes(actor, action, actor.settings[ENTROPY] * ((delta > 0.0) - (delta < 0.0)))
+    if not (is_sound(actor, size, 0.0, 1.0) and is_sound(critic, abs(delta) + abs(critic.v[0]), reward, gamma_next)):
         return np.nan
     choose_output(critic, 0)
     bounded_update(critic, x, delta, alpha, decay)
@@ -307,8 +328,11 @@ update_both = inlined(update_actor_critic)
 
 @kernel
 def fits(net, x, output):
-    """Whether x is as long as the inputs, and there is such an output."""
-    return x.size == net.shape[0] and 0 <= output < net.shape[net.layers]
+    """Whether x is as long as the inputs, none of which is too large or not a number, and there is such an output."""
+    total = 0.0
+    for i in range(x.size):
+        total += abs(x[i])
+    return x.size == net.shape[0] and 0 <= output < net.shape[net.layers] and total <= MOST_INPUT * x.size
 
 
 @kernel
@@ -340,7 +364,7 @@ def evaluate(numbers, shape, x, values):
 
 
 def learn(numbers, shape, x, output, reward, x_next, bootstrap, gamma_next, alpha, decay):
-    """Learn from one transition; return δ. ValueError before anything changes, if the input does not fit or δ is not finite."""
+    """Learn from one transition; return δ. ValueError before anything changes, for input that does not fit, or divergence."""
     net = attach(numbers, shape)
     if not (fits(net, x, output) and fits(net, x_next, max(bootstrap, 0))):
         raise ValueError
@@ -362,7 +386,7 @@ def learn_both(numbers, shape, actor_numbers, actor_shape, x, action, reward, x_
 
 
 def run(numbers, shape, X, outputs, rewards, bootstraps, gammas, alpha, decays, deltas):
-    """Learn from a stream; return the number of transitions before one whose δ is not finite. Input fits."""
+    """Learn from a stream; return the number of transitions before the network has diverged. Input fits."""
     net = attach(numbers, shape)
     for t in range(rewards.size):
         x, x_next = pointer(X, t * X.shape[1]), pointer(X, (t + 1) * X.shape[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -112,13 +112,14 @@ class MLP:
     def parameters(self) -> list[np.ndarray]:
         """Read-only copies of weights and biases, [W0, b0, W1, b1, …], a row of W for each unit, as in PyTorch.
 
-        The attribute can be set.
+        The attribute can be set, also to `module.parameters()` of a PyTorch module with the same layers.
         """
         return [inputs.read_only(each) for each in self._unpacked(self._w)]
 
     @parameters.setter
-    def parameters(self, values: Sequence[Any]) -> None:
+    def parameters(self, values: Iterable[Any]) -> None:
         shapes = self._shapes()
+        values = [each.detach().cpu() if hasattr(each, "detach") else each for each in values]  # tensors of PyTorch
         if len(values) != len(shapes):
             raise ValueError(
                 f"parameters must be {len(shapes)} arrays, weights and biases of each layer, got {len(values)}"
@@ -129,6 +130,7 @@ class MLP:
                 what = f"shape {array.shape}" if array.shape != shape else "values that are not finite"
                 raise ValueError(f"parameters[{i}] must be finite numbers of shape {shape}, got {what}")
         self._w[:] = np.concatenate([array.T.reshape(-1) for array in arrays])
+        self._seen[:] = 0.0
         if self._learner is not None:
             self._learner._network_set()
 
@@ -150,8 +152,8 @@ class MLP:
         return values
 
     def _checked(self, x: Any, name: str) -> np.ndarray:
-        """The inputs as an array of float64; ValueError unless they are features of the right number."""
-        return inputs.dense(inputs.features(x, self.n_inputs, name=name), self.n_inputs)
+        """The inputs as an array of float64; ValueError unless they are features of the right number and size."""
+        return check_size(name, inputs.dense(inputs.features(x, self.n_inputs, name=name), self.n_inputs))
 
     # --- The array --------------------------------------------------------------------------------
 
@@ -175,6 +177,11 @@ class MLP:
     def _e(self) -> np.ndarray:
         return self._numbers[kernels.SETTINGS + kernels.count_parameters(self._shape) :][: self._w.size]
 
+    @property
+    def _seen(self) -> np.ndarray:
+        """What divergence is judged by: the largest |R| and horizon so far."""
+        return self._numbers[kernels.REWARD : kernels.HORIZON + 1]
+
     def _settings(self) -> dict[str, Any]:
         """The arguments of the constructor, but for the seed."""
         return {
@@ -188,3 +195,12 @@ class MLP:
 
     def __repr__(self) -> str:
         return f"MLP({', '.join(f'{name}={value!r}' for name, value in self._settings().items())})"
+
+
+def check_size(name: str, x: np.ndarray) -> np.ndarray:
+    """Finite inputs; ValueError if they are too large for a network."""
+    if np.abs(x).max() > kernels.MOST_INPUT:
+        raise ValueError(
+            f"{name} must not exceed {kernels.MOST_INPUT:g} in size, got {np.abs(x).max():g}: normalise the inputs"
+        )
+    return x

@@ -73,6 +73,7 @@ class StreamAC(StreamAgent):
     np.int64(1)
     """
 
+    _shared_parameters = ""
     _entry = staticmethod(kernels.LEARN_BOTH)
     _run_entry = staticmethod(kernels.RUN_BOTH)
 
@@ -110,8 +111,8 @@ class StreamAC(StreamAgent):
         self._kappa_policy = inputs.positive("kappa_policy", kappa_policy)
         self._entropy = inputs.number("entropy", entropy, "a finite number ≥ 0", lambda v: 0.0 <= v < np.inf)
         kappa_value = inputs.positive("kappa_value", kappa_value)
-        parts = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
-        super().__init__(critic, discount, trace_decay, step_size, kappa_value, None, seed, parts)
+        parts: Any = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
+        super().__init__(critic, discount, trace_decay, step_size, kappa_value, seed=seed, **parts)
 
     def _attach(self) -> None:
         super()._attach()
@@ -276,37 +277,6 @@ class StreamAC(StreamAgent):
                 f"actions must be {rows} rows of {self.n_actions} finite numbers, got an array of shape {array.shape}"
             )
         return array
-
-    def run(self, X: Any, actions: Any, rewards: Any, terminated: Any = None, *, resume: bool = False) -> np.ndarray:
-        """Learn from a stream of T transitions in one call, as `learn` does.
-
-        Parameters
-        ----------
-        X : array_like, shape (T + 1, n_inputs)
-            The states. Transition t leads from row t to row t + 1.
-        actions : array_like
-            T actions.
-        rewards : array_like
-            T rewards.
-        terminated : array_like of bool, optional
-            Whether each transition ended an episode. The row that it leads to then begins the next episode.
-        resume : bool, optional
-            Whether the stream continues the one before, with its trace. By default it begins without a trace.
-
-        Returns
-        -------
-        numpy.ndarray
-            The TD error of each transition.
-        """
-        return self._run(X, self._checked_actions(actions, np.size(rewards)), rewards, (), terminated, None, resume)
-
-    def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
-        self._transition(self._here, self._action, reward, x_next, (), gamma, lam)
-        self._action = None  # a policy that fails does not make the agent learn twice
-        self._action, self._greedy = self._choose(x_next, self._steps)
-
-    def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
-        self._transition(self._here, self._action, reward, x_next, (), gamma, 0.0)
 
     def _settings(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in ("kappa_policy", "kappa_value", "entropy", "continuous")}

@@ -6,13 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.control.policies import Policy
-from trueonline.core.thread_guard import guarded
-from trueonline.deep.acting import ACTING, PARTS, StreamAgent
+from trueonline.deep.acting import StreamAgent
 from trueonline.deep.kernels import BEST
-from trueonline.deep.network import MLP
-from trueonline.deep.streaming import PARAMETERS
-from trueonline.inputs import FeaturesLike, Schedule, explains_arguments
+from trueonline.inputs import FeaturesLike
 
 
 class StreamQ(StreamAgent):
@@ -35,25 +31,7 @@ class StreamQ(StreamAgent):
     np.int64(1)
     """
 
-    _shared_parameters = PARAMETERS + ACTING + PARTS
-
-    @explains_arguments
-    def __init__(
-        self,
-        net: MLP,
-        discount: float,
-        trace_decay: float,
-        step_size: float | Schedule = 1.0,
-        kappa: float = 2.0,
-        *,
-        policy: Policy | None = None,
-        seed: Any = None,
-        normalise: bool = False,
-        scale_rewards: bool = False,
-        time_limit: int | None = None,
-    ) -> None:
-        parts = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
-        super().__init__(net, discount, trace_decay, step_size, kappa, policy, seed, parts)
+    _more = (BEST,)
 
     def learn(
         self,
@@ -91,11 +69,7 @@ class StreamQ(StreamAgent):
         ValueError
             For bad input, and if the network has diverged. Nothing has changed then.
         """
-        return self._learn(x, action, reward, x_next, (BEST,), terminated, greedy)
-
-    @guarded
-    def values(self, x: FeaturesLike) -> np.ndarray:
-        return self.net(x)
+        return self._learn(x, action, reward, x_next, self._more, terminated, greedy)
 
     def run(
         self, X: Any, actions: Any, rewards: Any, terminated: Any = None, greedy: Any = None, *, resume: bool = False
@@ -122,14 +96,4 @@ class StreamQ(StreamAgent):
         numpy.ndarray
             The TD error of each transition.
         """
-        actions = self._checked_actions(actions, np.size(rewards))
-        return self._run(X, actions, rewards, (np.full(len(actions), BEST),), terminated, greedy, resume)
-
-    def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
-        lam = lam if self._greedy else 0.0
-        self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, lam)
-        self._action = None  # a policy that fails does not make the agent learn twice
-        self._action, self._greedy = self._choose(x_next, self._steps)
-
-    def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
-        self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, 0.0)
+        return self._run(X, *self._streamed(actions, np.size(rewards)), rewards, terminated, greedy, resume)

@@ -6,12 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from trueonline.control.policies import Policy
-from trueonline.core.thread_guard import guarded
-from trueonline.deep.acting import ACTING, PARTS, StreamAgent
-from trueonline.deep.network import MLP
-from trueonline.deep.streaming import PARAMETERS
-from trueonline.inputs import FeaturesLike, Schedule, explains_arguments
+from trueonline.deep.acting import StreamAgent
+from trueonline.inputs import FeaturesLike
 
 
 class StreamSarsa(StreamAgent):
@@ -32,26 +28,6 @@ class StreamSarsa(StreamAgent):
     >>> agent.values([1.0]).argmax()
     np.int64(1)
     """
-
-    _shared_parameters = PARAMETERS + ACTING + PARTS
-
-    @explains_arguments
-    def __init__(
-        self,
-        net: MLP,
-        discount: float,
-        trace_decay: float,
-        step_size: float | Schedule = 1.0,
-        kappa: float = 2.0,
-        *,
-        policy: Policy | None = None,
-        seed: Any = None,
-        normalise: bool = False,
-        scale_rewards: bool = False,
-        time_limit: int | None = None,
-    ) -> None:
-        parts = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
-        super().__init__(net, discount, trace_decay, step_size, kappa, policy, seed, parts)
 
     def learn(
         self,
@@ -93,33 +69,9 @@ class StreamSarsa(StreamAgent):
         following = 0 if missing else self._checked_action(next_action, "next_action")
         return self._learn(x, action, reward, x_next, (following,), terminated)
 
-    @guarded
-    def values(self, x: FeaturesLike) -> np.ndarray:
-        return self.net(x)
-
-    def run(self, X: Any, actions: Any, rewards: Any, terminated: Any = None, *, resume: bool = False) -> np.ndarray:
-        """Learn from a stream of T transitions in one call, as `learn` does.
-
-        Parameters
-        ----------
-        X : array_like, shape (T + 1, n_inputs)
-            The states. Transition t leads from row t to row t + 1.
-        actions : array_like of int
-            T + 1 actions: those taken in each state.
-        rewards : array_like
-            T rewards.
-        terminated : array_like of bool, optional
-            Whether each transition ended an episode. The row that it leads to then begins the next episode.
-        resume : bool, optional
-            Whether the stream continues the one before, with its trace. By default it begins without a trace.
-
-        Returns
-        -------
-        numpy.ndarray
-            The TD error of each transition.
-        """
-        actions = self._checked_actions(actions, np.size(rewards) + 1)
-        return self._run(X, actions[:-1], rewards, (actions[1:].copy(),), terminated, None, resume)
+    def _streamed(self, actions: Any, rows: int) -> tuple[np.ndarray, tuple]:
+        actions = self._checked_actions(actions, rows + 1)
+        return actions[:-1], (actions[1:].copy(),)
 
     def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
         action, greedy = self._choose(x_next, self._steps + 1)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from trueonline import inputs
 from trueonline.core.thread_guard import guarded
 from trueonline.deep.network import MLP
 from trueonline.deep.streaming import PARAMETERS, Streaming, checked_net
@@ -107,7 +106,7 @@ class StreamTD(Documented, Streaming):
             The TD error of each transition.
         """
         zeros = np.zeros(np.size(rewards), np.int64)
-        return self._run(X, zeros, rewards, (zeros,), terminated, None, resume)
+        return self._run(X, zeros, (zeros,), rewards, terminated, None, resume)
 
     @guarded
     def start(self, x: FeaturesLike) -> None:
@@ -149,10 +148,8 @@ class StreamTD(Documented, Streaming):
         """
         if self._here is None:
             raise RuntimeError("no episode has begun: call start(x) with its first features before update")
-        gamma = self.discount if discount is None else inputs.unit("discount", discount)
-        gamma = 0.0 if x_next is None else gamma
-        lam = self.trace_decay if trace_decay is None else inputs.unit("trace_decay", trace_decay)
+        gamma, lam = self._own("discount", discount), self._own("trace_decay", trace_decay)
         there = None if x_next is None else self.net._checked(x_next, "x_next").copy()
-        delta = self._transition(self._here, 0, reward, there, (0,), gamma, lam)
+        delta = self._transition(self._here, 0, reward, there, (0,), 0.0 if there is None else gamma, lam)
         self._here = there
         return delta

@@ -14,7 +14,7 @@ from trueonline import files, inputs, notebook
 from trueonline.core.compiling.kernels import call
 from trueonline.core.thread_guard import ThreadGuarded, guarded
 from trueonline.deep import kernels
-from trueonline.deep.network import MLP
+from trueonline.deep.network import MLP, check_size
 from trueonline.inputs import Parameters, Parametrised, Schedule
 from trueonline.inputs.numbers import first_bad
 
@@ -52,12 +52,13 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         """Write the settings of the update to the networks' arrays, and begin at the beginning."""
         self.net._numbers[kernels.KAPPA] = self.kappa
         for net in self._nets():
-            net._e[:] = net._numbers[kernels.LAST] = 0.0  # a learner with a head sets LAST afterwards
+            net._e[:] = net._seen[:] = net._numbers[kernels.LAST] = 0.0  # a learner with a head sets LAST afterwards
             net._learner = self
         self._arrays = tuple(each for net in self._nets() for each in (net._numbers, net._shape))
         self._steps = 0
         self._decay = 0.0  # of the trace at the next transition: γλ of the state that the learner is in
         self._here: np.ndarray | None = None
+        self._diverged = False
 
     def _nets(self) -> tuple[MLP, ...]:
         return (self.net,)
@@ -91,8 +92,8 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     @property
     def diverged(self) -> bool:
-        """Whether a parameter is no longer a finite number."""
-        return not bool(np.isfinite(self.weights).all())
+        """Whether a transition was refused because the network has diverged (docs/methods/streaming_deep.md#divergence)."""
+        return self._diverged
 
     @guarded
     def reset(self) -> None:
@@ -136,10 +137,15 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
             try:
                 delta = call(self._entry, *self._arrays, x, output, reward, x_next, *more, gamma, alpha, self._decay)
             except ValueError:
+                self._diverged = True
                 raise ValueError(DIVERGED) from None
         self._decay = gamma * lam
         self._steps += 1
         return delta
+
+    def _own(self, name: str, given: float | None) -> float:
+        """γ or λ of a transition: what was given, or the learner's own."""
+        return getattr(self, name) if given is None else inputs.unit(name, given)
 
     @property
     def n_actions(self) -> int:
@@ -155,7 +161,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     @guarded
     def _run(
-        self, X: Any, outputs: np.ndarray, rewards: Any, more: tuple, terminated: Any, greedy: Any, resume: bool
+        self, X: Any, outputs: np.ndarray, more: tuple, rewards: Any, terminated: Any, greedy: Any, resume: bool
     ) -> np.ndarray:
         """Learn from a stream in one call; return the TD errors. Nothing changes if one of them is not finite."""
         if callable(self.step_size):
@@ -166,6 +172,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         if not np.isfinite(X).all():
             row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
             raise ValueError(f"X[{row}] must be finite{first_bad(X[row])}")
+        check_size("X", X)
         rewards = inputs.rewards(rewards, len(X))
         ends = _marks("terminated", terminated, len(rewards), False)
         clears = ends | ~_marks("greedy", greedy, len(rewards), True)
@@ -180,7 +187,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         if done < len(rewards):
             for now, then in zip(self._changing(), before, strict=True):
                 now[:] = then
-            self._decay = decay
+            self._decay, self._diverged = decay, True
             raise ValueError(f"at transition {done}: {DIVERGED}")
         self._decay = float(gammas[-1] * lams[-1])
         self._steps += len(rewards)
@@ -200,6 +207,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     def _network_set(self) -> None:
         """Somebody has set the parameters of a network."""
+        self._diverged = False
 
     def _changing(self) -> list[np.ndarray]:
         """The arrays that learning changes."""
@@ -259,6 +267,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         parts = {"steps": np.array(self._steps), "decay": np.array(self._decay)}
         for name, (net, initial) in zip(self._net_names(), self._initial, strict=True):
             parts |= {f"{name}_weights": net._w, f"{name}_trace": net._e, f"{name}_initial_weights": initial}
+            parts[f"{name}_seen"] = net._seen
         return parts if self._here is None else {**parts, "here": self._here}
 
     def _restore_nets(self, parts: dict[str, np.ndarray]) -> None:
@@ -267,6 +276,9 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
             net._w[:] = inputs.saved_array(parts, f"{name}_weights", net._w.shape, np.float64)
             net._e[:] = inputs.saved_array(parts, f"{name}_trace", net._w.shape, np.float64)
             initial[:] = inputs.saved_array(parts, f"{name}_initial_weights", net._w.shape, np.float64)
+            if f"{name}_seen" in parts:  # files of earlier versions do not have it
+                net._seen[:] = inputs.saved_array(parts, f"{name}_seen", (2,), np.float64)
+                inputs.check_saved({f"{name}_seen": (net._seen >= 0.0).all() and np.isfinite(net._seen).all()})
         self._steps = inputs.saved_count("steps", inputs.saved_array(parts, "steps", (), np.int64))
         self._decay = inputs.unit("decay", inputs.saved_array(parts, "decay", (), np.float64).item())
         self._here = None
@@ -290,8 +302,9 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
 
 DIVERGED = (
-    "the network has diverged: its value is not finite, although all inputs are. Nothing was learned from this transition. "
-    "Call reset, and use a larger kappa, a smaller step_size, or normalised inputs and rewards"
+    f"the network has diverged: its outputs are not finite, or exceed {kernels.LIMIT:g} times the largest return that rewards so "
+    "far can add up to. Nothing was learned from this transition. Call reset, and use a larger kappa, a smaller step_size, or "
+    "normalised inputs and rewards"
 )
 
 

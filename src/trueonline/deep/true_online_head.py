@@ -13,8 +13,7 @@ from trueonline.core import memory
 from trueonline.core.memory.layout import LAM
 from trueonline.core.thread_guard import guarded
 from trueonline.deep import head_kernels, kernels
-from trueonline.deep.acting import ACTING, PARTS, StreamAgent
-from trueonline.deep.kernels import BEST
+from trueonline.deep.acting import StreamAgent
 from trueonline.deep.network import MLP
 from trueonline.deep.stream_q import StreamQ
 from trueonline.deep.stream_sarsa import StreamSarsa
@@ -79,6 +78,7 @@ class Headed(Streaming):
             self._arrays = (*own, np.empty(n))
 
     def _network_set(self) -> None:
+        super()._network_set()
         self._make_head()
 
     @property
@@ -195,7 +195,7 @@ class TrueOnlineHead(Headed, StreamTD):
 class HeadedAgent(Headed, StreamAgent):
     """An agent with a head for action values: true online Sarsa(λ) over the features of the action taken."""
 
-    _shared_parameters = PARAMETERS + ACTING + PARTS + OWN
+    _shared_parameters = StreamAgent._shared_parameters + OWN
     _linear = ("true_online_sarsa", "swift_sarsa")
     _acts = True
 
@@ -218,8 +218,8 @@ class HeadedAgent(Headed, StreamAgent):
         time_limit: int | None = None,
     ) -> None:
         self._take_head(head_step_size, swift, frozen)
-        parts = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
-        StreamAgent.__init__(self, net, discount, trace_decay, step_size, kappa, policy, seed, parts)
+        more: Any = {"policy": policy, "normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
+        super().__init__(net, discount, trace_decay, step_size, kappa, seed=seed, **more)
 
 
 class TrueOnlineHeadSarsa(HeadedAgent, StreamSarsa):
@@ -264,7 +264,7 @@ class TrueOnlineHeadQ(HeadedAgent, StreamQ):
     def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
         action, greedy = self._choose(x_next, self._steps + 1)  # by the values that δ bootstraps from
         self._cut_or_undo(
-            self._greedy, lambda: self._transition(self._here, self._action, reward, x_next, (BEST,), gamma, lam)
+            self._greedy, lambda: self._transition(self._here, self._action, reward, x_next, self._more, gamma, lam)
         )
         self._action, self._greedy = action, greedy
 
