@@ -73,7 +73,7 @@ def test_a_definition_draws_nothing_for_what_it_refuses(name):
     agent.start(0)
     before = agent.rng.bit_generator.state, agent.inner.steps, agent.weights.tobytes()
     for given in ((NAN, 1), (1.0, N), (1.0, 1, 2.0), (1.0, 1, 0.9, -1.0)):
-        with pytest.raises(ValueError, match="must be|indices go"):
+        with pytest.raises(ValueError, match=r"must be|indices go"):
             agent.step(*given)
         assert (agent.rng.bit_generator.state, agent.inner.steps, agent.weights.tobytes()) == before
 
