@@ -57,7 +57,6 @@ from trueonline.core.memory.layout import (
     KEPT,
     LARGEST,
     META,
-    OF_FEATURE,
     PAST,
     RATE,
     USUAL,
@@ -67,6 +66,7 @@ from trueonline.core.memory.layout import (
     S,
     holds_two_traces,
 )
+from trueonline.core.memory.operations import of
 from trueonline.core.memory.upkeep import MIDDLE, REACH, rebase
 from trueonline.core.transition import with_step_sizes
 
@@ -171,7 +171,7 @@ def _look_up(memory, x, bound, squares):
             square, r = x_i * x_i, exp(weight_of(memory.meta, x, i, c))
             most = min(fair, bound / square)
             limited = max(min(min(r, most), HIGHEST), LOWEST)  # noqa: PLW3301  (of two each, which are free of branches)
-            kept[of(i, RATE)] = limited
+            kept[of(memory, x, i, RATE)] = limited
             fresh += limited * square
             outside += (limited != r) & (x_i != 0.0)
         return fresh, outside
@@ -184,7 +184,7 @@ def bring_back(memory, x):
     """Write ln r where r is at a limit."""
     for j in range(x.size):
         i, x_i = entry(x, j)
-        log_r, r = weight_of(memory.meta, x, i, memory.meta.head[C]), memory.kept[of(i, RATE)]
+        log_r, r = weight_of(memory.meta, x, i, memory.meta.head[C]), memory.kept[of(memory, x, i, RATE)]
         if exp(log_r) != r and x_i != 0.0:
             stamp(memory.meta, x, i, 0.0, np.log(r) - log_r)
 
@@ -200,7 +200,7 @@ def _look_ahead(memory, x_next):
         c, kept = memory.meta.head[C], memory.kept
         for j in range(x_next.size):
             i = entry(x_next, j)[0]
-            kept[of(i, RATE)] = exp(max(min(weight_of(memory.meta, x_next, i, c), MOST), LEAST))
+            kept[of(memory, x_next, i, RATE)] = exp(max(min(weight_of(memory.meta, x_next, i, c), MOST), LEAST))
 
     corrects = is_a(Memory, memory.types[memory.fields.index("second")])
     return look_at_all if corrects else lambda memory, x_next: None
@@ -218,7 +218,7 @@ def _look_at_values(memory, x, x_next):
         for j in range(x.size):
             i, x_i = entry(x, j)
             w = weight(memory, x, i, c)
-            kept[of(i, KEPT)] = w + kept[of(i, PAST)]
+            kept[of(memory, x, i, KEPT)] = w + kept[of(memory, x, i, PAST)]
             v += w * x_i
         for j in range(x_next.size):
             i, x_i = entry(x_next, j)
@@ -253,11 +253,11 @@ def _gather(memory, x, rho, part, lower):
         meta, kept, unit, owed = memory.meta, memory.kept, 1.0 / memory.meta.head[S], memory.meta.head[C]
         for j in range(x.size):
             i, x_i = entry(x, j)
-            gain, usual = rho * x_i * kept[of(i, KEPT)], kept[of(i, USUAL)]
+            gain, usual = rho * x_i * kept[of(memory, x, i, KEPT)], kept[of(memory, x, i, USUAL)]
             g = abs(gain)
-            n = max(g, usual + part * kept[of(i, RATE)] * x_i * x_i * (g - usual))
+            n = max(g, usual + part * kept[of(memory, x, i, RATE)] * x_i * x_i * (g - usual))
             usable, a_z, down = (n > 0.0) & (n < np.inf), unit * gain / n, lower * (x_i != 0.0)
-            kept[of(i, USUAL)] = n if usable else usual
+            kept[of(memory, x, i, USUAL)] = n if usable else usual
             a_z = a_z if usable else 0.0
             stamp(meta, x, i, a_z, -down - owed * a_z)
 
@@ -288,18 +288,12 @@ def _forget(memory, x):
         kept, z, s = memory.kept, memory.z, memory.head[S]
         for j in range(x.size):
             i, x_i = entry(x, j)
-            kept[of(i, PAST)] -= kept[of(i, KEPT)] * min(1.0, x_i * (s * z[place_of(memory, x, i)]))
+            kept[of(memory, x, i, PAST)] -= kept[of(memory, x, i, KEPT)] * min(1.0, x_i * (s * z[place_of(memory, x, i)]))
 
     return forget_all
 
 
 # --- One entry of a memory ------------------------------------------------------------------------
-
-
-@kernel
-def of(i, which):
-    """The index of what is kept of feature i."""
-    return np.int64(i) * OF_FEATURE + which
 
 
 def place_of(memory, x, i):
