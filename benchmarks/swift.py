@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import c_loops, streams
-from benchmarks.report import Section, Settings, Table, at_least, at_most
+from benchmarks.report import Ratio, Section, Settings, Table, at_least, at_most
 from benchmarks.timing import race
 from trueonline import SwiftTD, TrueOnlineTD
 from trueonline.core.memory.layout import COUNT, each
@@ -18,6 +18,7 @@ LEARNED: dict[str, Any] = {"bound": 0.1, "decay": 0.999, "meta_step_size": 0.001
 PARAMETERS: dict[str, Any] = {"trace_decay": 0.95, "discount": 0.98, **LEARNED}
 LEAST = 5.0  # the target for SwiftTD
 MOST = 0.33  # that for adapted step-sizes, of the time of SwiftTD as it is published
+DENSE, MOST_DENSE = 100, 1.5  # features, and the target for adapted step-sizes over them, of the time of `SwiftTD`
 
 
 def measure(settings: Settings) -> Section:
@@ -53,7 +54,19 @@ def measure(settings: Settings) -> Section:
         "adapted, against C",
     )
     section.tables.append(Table(columns, rows))
+    section.targets.append(
+        at_most(f"adapted step-sizes against `SwiftTD`, {DENSE} dense features", MOST_DENSE, _dense(settings))
+    )
     return section
+
+
+def _dense(settings: Settings) -> Ratio:
+    """The time of adapted step-sizes over dense features, of that of `SwiftTD`."""
+    X, rewards = streams.dense(DENSE, 5_000, binary=False)
+    swift = SwiftTD(DENSE, 0.1 / DENSE, **PARAMETERS)
+    adapted = TrueOnlineTD(DENSE, 0.1, PARAMETERS["trace_decay"], PARAMETERS["discount"], meta_step_size=0.1)
+    runs = {"swift": lambda: swift.run(X, rewards), "adapted": lambda: adapted.run(X, rewards)}
+    return race(runs, rounds=settings.rounds, tries=1).ratio("adapted", "swift")
 
 
 def _race(section: Section, settings: Settings, stream: str, X: np.ndarray, rewards: np.ndarray, alpha: float) -> tuple:

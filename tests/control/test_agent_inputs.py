@@ -63,6 +63,21 @@ def test_bad_input_changes_nothing(name, form):
     assert tried > len(attempts)
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_a_definition_draws_nothing_for_what_it_refuses(name):
+    agent = METHODS[name].definition(N, 3, 0.1, 0.9, 0.9, EpsilonGreedy(0.5), seed=1)
+    before = agent.rng.bit_generator.state
+    with pytest.raises(RuntimeError, match="no episode has begun"):
+        agent.step(1.0, 0)
+    assert agent.rng.bit_generator.state == before
+    agent.start(0)
+    before = agent.rng.bit_generator.state, agent.inner.steps, agent.weights.tobytes()
+    for given in ((NAN, 1), (1.0, N), (1.0, 1, 2.0), (1.0, 1, 0.9, -1.0)):
+        with pytest.raises(ValueError, match=r"must be|indices go"):
+            agent.step(*given)
+        assert (agent.rng.bit_generator.state, agent.inner.steps, agent.weights.tobytes()) == before
+
+
 def refuse_all(agent, error, message, *attempts):
     """Each of the calls raises this error and changes nothing."""
     before = state_of(agent)

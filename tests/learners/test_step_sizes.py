@@ -139,6 +139,7 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
     ("name", "form"),
     [
         ("true_online", "dense"),
+        ("true_online", "changing"),
         *((name, "pairs") for name in sorted(QUICK)),
         *(pytest.param(name, "pairs", marks=pytest.mark.slow) for name in METHODS if name not in QUICK),
         *(pytest.param(name, "dense", marks=pytest.mark.slow) for name in ("accumulate", "gtd")),
@@ -146,7 +147,9 @@ def by_equations(name, theta, bound, w_0, X, rewards, gammas, lams, ratios, inte
 )
 def test_is_what_the_equations_say(name, form):
     """Zeros in a dense row are features that are not active."""
-    forms = {"form": lambda x: x} if form == "dense" else {}
+    rng = np.random.default_rng(0)
+    pair = lambda x: (np.flatnonzero(x), x[x != 0.0])  # noqa: E731
+    spelt = {"dense": lambda x: x, "pairs": pair, "changing": lambda x: x if rng.random() < 0.5 else pair(x)}[form]
     for seed, theta, bound in ((0, 0.05, 0.6), (1, 0.0, 0.3), (2, 0.1, None)):
         given = stream(seed, name, size=1.5 if bound else 0.5)
         w_0 = np.random.default_rng(seed).normal(size=N)
@@ -154,7 +157,7 @@ def test_is_what_the_equations_say(name, form):
         learner = METHODS[name](**SETTINGS, initial_weights=w_0, **adaptation)
         bounded = 0
         for (w, sizes), (w_too, sizes_too, alpha, _) in zip(
-            learned(learner, name, *given, **forms), by_equations(name, theta, bound or 0.1, w_0, *given), strict=True
+            learned(learner, name, *given, form=spelt), by_equations(name, theta, bound or 0.1, w_0, *given), strict=True
         ):
             np.testing.assert_allclose(w, w_too, rtol=1e-10, atol=1e-10 * max(1.0, np.abs(w_too).max()))
             np.testing.assert_allclose(sizes, sizes_too, rtol=1e-10)

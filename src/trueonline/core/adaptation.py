@@ -37,24 +37,26 @@ costs the active features only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
 import numpy as np
 
 from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.emphasis import emphasis
 from trueonline.core.exponential import exp
 from trueonline.core.forms import Dense, entry, is_a
-from trueonline.core.memory import decay, learn, length_squared, rate, settle_all
+from trueonline.core.memory import decay, learn, length_squared, settle_all
 from trueonline.core.memory.layout import (
     ACCUMULATES,
     ALPHA,
     BOUND,
     BOUNDED,
     COUNT,
-    DENSE,
     KEPT,
     LARGEST,
     META,
-    OF_FEATURE,
     PAST,
     RATE,
     USUAL,
@@ -64,7 +66,7 @@ from trueonline.core.memory.layout import (
     S,
     holds_two_traces,
 )
-from trueonline.core.memory.operations import place, weight_in
+from trueonline.core.memory.operations import of
 from trueonline.core.memory.upkeep import MIDDLE, REACH, rebase
 from trueonline.core.transition import with_step_sizes
 
@@ -76,7 +78,8 @@ FORMS = {"accumulating": SHORTENS, "provisional": ADDS}  # the trace adds up; an
 MEMORY = 1e4  # τ: over how many errors, or visits at a step-size of 1, the largest is remembered
 FAIR = 300.0  # how many times its fair share of the bound the step-size of a feature may be
 LOWER = 0.1  # how fast step-sizes fall that exceed the bound, as a part of θ
-LEAST, MOST = np.log(1e-30), np.log(1e30)  # how far from where it began a step-size may go
+LOWEST, HIGHEST = 1e-30, 1e30
+LEAST, MOST = np.log(LOWEST), np.log(HIGHEST)  # how far from where it began a step-size may go
 
 
 def form_of(trace: str, asked: tuple[str, ...]) -> tuple[float, float]:
@@ -89,6 +92,22 @@ def form_of(trace: str, asked: tuple[str, ...]) -> tuple[float, float]:
     return FORMS.get(trace, 0.0), weighed
 
 
+def over_features(stub: Callable) -> Callable:
+    """Register loops for `stub`, as `operation` does. Where x is dense, they may sum in any order."""
+
+    def register(choose: Callable) -> Callable:
+        for dense in (True, False):
+
+            @wraps(choose)
+            def chosen(memory: Any, x: Any, *others: Any, dense: bool = dense) -> Any:
+                return choose(memory, x, *others) if is_a(Dense, x) == dense else None
+
+            operation(stub, reassociate=dense)(chosen)
+        return choose
+
+    return register
+
+
 @kernel
 def prepare(memory, t):
     """Bound α for this transition, and adapt the step-sizes; the transition then has step-size 1, as the trace carries α."""
@@ -99,11 +118,14 @@ def prepare(memory, t):
     fresh = squares
     if theta > 0.0:
         decay(memory.meta, t.gamma * t.lam * min(1.0, t.rho))
-        fresh = look_up(memory, x, bound / t.alpha, squares)
+        tidy(memory.meta, x)
+        fresh, outside = look_up(memory, x, bound / t.alpha, squares)
+        if outside > 0.0:
+            bring_back(memory, x)
         look_ahead(memory, t.x_next)
-        delta = error_of(memory, x, t.reward, t.x_expected, t.gamma_next)
+        v, v_next = look_at_values(memory, x, t.x_expected)
         excess = np.log(t.alpha * fresh / bound) if t.alpha * fresh > bound else 0.0
-        adapt(memory, x, delta, rho, t.alpha, theta, excess)
+        adapt(memory, x, t.reward + t.gamma_next * v_next - v, rho, t.alpha, theta, excess)
     emphasised = tuning[WEIGHED] == BY_EMPHASIS
     if emphasised:
         fresh *= rho * emphasis(t.carried[0], t.gamma, t.lam, t.rho_old, t.interest)[1]
@@ -124,29 +146,47 @@ def carried(memory, x, decayed, bound):
     along = 0.0
     for j in range(x.size):
         i, x_i = entry(x, j)
-        along += x_i * trace_at(memory, i)
-    along *= decayed
+        along += x_i * memory.z[place_of(memory, x, i)]
+    along *= decayed * memory.head[S]
     if along > bound and memory.tuning[ACCUMULATES] == SHORTENS:
         decay(memory, bound / along)
     return min(max(along, 0.0), bound)
 
 
-@kernel
 def look_up(memory, x, bound, squares):
-    """Write the r of active features, from ln r, and return Σ r_i φ_i². No feature has many times its fair share of the bound."""
-    tidy(memory.meta, x)
-    fair, fresh = FAIR * bound / squares, 0.0
+    """Write the r of active features; return Σ r_i φ_i², and how many r are not e^(ln r) but at a limit.
+
+    No feature has many times its fair share of the bound.
+    """
+    raise NotImplementedError("for kernels only")
+
+
+@over_features(look_up)
+def _look_up(memory, x, bound, squares):
+    def look_up(memory, x, bound, squares):
+        c, kept, fair = memory.meta.head[C], memory.kept, FAIR * bound / squares
+        fresh = outside = 0.0
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            square, r = x_i * x_i, exp(weight_of(memory.meta, x, i, c))
+            most = min(fair, bound / square)
+            limited = max(min(min(r, most), HIGHEST), LOWEST)  # noqa: PLW3301  (of two each, which are free of branches)
+            kept[of(memory, x, i, RATE)] = limited
+            fresh += limited * square
+            outside += (limited != r) & (x_i != 0.0)
+        return fresh, outside
+
+    return look_up
+
+
+@kernel
+def bring_back(memory, x):
+    """Write ln r where r is at a limit."""
     for j in range(x.size):
         i, x_i = entry(x, j)
-        if x_i != 0.0:
-            log_r = weight_in(memory.meta, i)
-            r, most = exp(log_r), min(fair, bound / (x_i * x_i))
-            if not LEAST < log_r < MOST or r > most:
-                r = max(min(r, most, np.exp(MOST)), np.exp(LEAST))
-                stamp(memory.meta, i, 0.0, np.log(r) - log_r)
-            memory.kept[of(i, RATE)] = r
-            fresh += r * x_i * x_i
-    return fresh
+        log_r, r = weight_of(memory.meta, x, i, memory.meta.head[C]), memory.kept[of(memory, x, i, RATE)]
+        if exp(log_r) != r and x_i != 0.0:
+            stamp(memory.meta, x, i, 0.0, np.log(r) - log_r)
 
 
 def look_ahead(memory, x_next):
@@ -157,27 +197,35 @@ def look_ahead(memory, x_next):
 @operation(look_ahead)
 def _look_ahead(memory, x_next):
     def look_at_all(memory, x_next):
+        c, kept = memory.meta.head[C], memory.kept
         for j in range(x_next.size):
             i = entry(x_next, j)[0]
-            memory.kept[of(i, RATE)] = exp(max(min(weight_in(memory.meta, i), MOST), LEAST))
+            kept[of(memory, x_next, i, RATE)] = exp(max(min(weight_of(memory.meta, x_next, i, c), MOST), LEAST))
 
     corrects = is_a(Memory, memory.types[memory.fields.index("second")])
     return look_at_all if corrects else lambda memory, x_next: None
 
 
-@kernel
-def error_of(memory, x, reward, x_next, gamma_next):
-    """δ, and on the way the H of active features."""
-    v = v_next = 0.0
-    for j in range(x.size):
-        i, x_i = entry(x, j)
-        w = weight(memory, i)
-        memory.kept[of(i, KEPT)] = w + memory.kept[of(i, PAST)]
-        v += w * x_i
-    for j in range(x_next.size):
-        i, x_i = entry(x_next, j)
-        v_next += weight(memory, i) * x_i
-    return reward + gamma_next * v_next - v
+def look_at_values(memory, x, x_next):
+    """Write the H of active features; return wᵀx and wᵀx_next."""
+    raise NotImplementedError("for kernels only")
+
+
+@over_features(look_at_values)
+def _look_at_values(memory, x, x_next):
+    def look_at_both(memory, x, x_next):
+        c, kept, v, v_next = memory.head[C], memory.kept, 0.0, 0.0
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            w = weight(memory, x, i, c)
+            kept[of(memory, x, i, KEPT)] = w + kept[of(memory, x, i, PAST)]
+            v += w * x_i
+        for j in range(x_next.size):
+            i, x_i = entry(x_next, j)
+            v_next += weight(memory, x_next, i, c) * x_i
+        return v, v_next
+
+    return look_at_both
 
 
 @kernel
@@ -188,21 +236,32 @@ def adapt(memory, x, delta, rho, alpha, theta, excess):
     if not largest < np.inf:  # a learner that diverges shows it in its weights
         return
     memory.tuning[LARGEST] = largest
-    unit, owed, part, lower = 1.0 / memory.meta.head[S], memory.meta.head[C], alpha / MEMORY, LOWER * theta * excess
-    for j in range(x.size):
-        i, x_i = entry(x, j)
-        if x_i != 0.0:
-            gain = rho * x_i * memory.kept[of(i, KEPT)]
-            g, n = abs(gain), memory.kept[of(i, USUAL)]
-            n = max(g, n + part * rate(memory, i) * x_i * x_i * (g - n))
-            a_z = 0.0
-            if 0.0 < n < np.inf:
-                memory.kept[of(i, USUAL)] = n
-                a_z = unit * gain / n
-            stamp(memory.meta, i, a_z, -lower - owed * a_z)
+    gather(memory, x, rho, alpha / MEMORY, LOWER * theta * excess)
     within = min(max(delta, -before), before) if before > 0.0 else delta
     if largest > 0.0:
         learn(memory.meta, theta * (within / largest))
+
+
+def gather(memory, x, rho, part, lower):
+    """p ← p + ρφH/n and ln r ← ln r − lower, of active features."""
+    raise NotImplementedError("for kernels only")
+
+
+@over_features(gather)
+def _gather(memory, x, rho, part, lower):
+    def gather_all(memory, x, rho, part, lower):
+        meta, kept, unit, owed = memory.meta, memory.kept, 1.0 / memory.meta.head[S], memory.meta.head[C]
+        for j in range(x.size):
+            i, x_i = entry(x, j)
+            gain, usual = rho * x_i * kept[of(memory, x, i, KEPT)], kept[of(memory, x, i, USUAL)]
+            g = abs(gain)
+            n = max(g, usual + part * kept[of(memory, x, i, RATE)] * x_i * x_i * (g - usual))
+            usable, a_z, down = (n > 0.0) & (n < np.inf), unit * gain / n, lower * (x_i != 0.0)
+            kept[of(memory, x, i, USUAL)] = n if usable else usual
+            a_z = a_z if usable else 0.0
+            stamp(meta, x, i, a_z, -down - owed * a_z)
+
+    return gather_all
 
 
 @kernel
@@ -215,59 +274,93 @@ def follow(memory, x):
     """After learning: H forgets where features are active. Imprints are made now, with the step-sizes of now."""
     settle_all(memory, x)
     if memory.tuning[META] > 0.0:
+        forget(memory, x)
+
+
+def forget(memory, x):
+    """H ← H·[1 − φe]⁺ + Δw, with H − w."""
+    raise NotImplementedError("for kernels only")
+
+
+@over_features(forget)
+def _forget(memory, x):
+    def forget_all(memory, x):
+        kept, z, s = memory.kept, memory.z, memory.head[S]
         for j in range(x.size):
             i, x_i = entry(x, j)
-            H = memory.kept[of(i, KEPT)]
-            memory.kept[of(i, PAST)] -= H * min(1.0, x_i * trace_at(memory, i))  # H ← H·[1 − φe]⁺ + Δw
+            kept[of(memory, x, i, PAST)] -= kept[of(memory, x, i, KEPT)] * min(1.0, x_i * (s * z[place_of(memory, x, i)]))
+
+    return forget_all
 
 
 # --- One entry of a memory ------------------------------------------------------------------------
 
 
-@kernel
-def of(i, which):
-    """The index of what is kept of feature i."""
-    return np.int64(i) * OF_FEATURE + which
+def place_of(memory, x, i):
+    """The index of the trace of feature i, in the layout for x."""
+    raise NotImplementedError("for kernels only")
 
 
-@kernel
-def trace_at(memory, i):
-    """e_i."""
-    return memory.head[S] * memory.z[place(memory, i)]
+@operation(place_of)
+def _place_of(memory, x, i):
+    return (lambda memory, x, i: i + 1) if is_a(Dense, x) else (lambda memory, x, i: memory.slot[i])
 
 
-def weight(memory, i):
+def weight_of(memory, x, i, c):
+    """w_i of this one memory, in the layout for x, where c is owed."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(weight_of)
+def _weight_of(memory, x, i, c):
+    def weight_listed(memory, x, i, c):
+        k = memory.slot[i]
+        return memory.u[i] + (memory.y[k] + c * memory.z[k])
+
+    return (lambda memory, x, i, c: memory.u[i] + c * memory.z[i + 1]) if is_a(Dense, x) else weight_listed
+
+
+def weight(memory, x, i, c):
     """w_i, summed over the memories that hold a part of it."""
     raise NotImplementedError("for kernels only")
 
 
 @operation(weight)
-def _weight(memory, i):
-    if holds_two_traces(memory):
-        return lambda memory, i: weight_in(memory, i) + weight_in(memory.second, i)
-    return weight_in.py_func
+def _weight(memory, x, i, c):
+    def weight_of_two(memory, x, i, c):
+        second = memory.second
+        return weight_of(memory, x, i, c) + weight_of(second, x, i, second.head[C])
+
+    return weight_of_two if holds_two_traces(memory) else _weight_of(memory, x, i, c)
 
 
-@kernel
-def stamp(memory, i, a_z, b_y):
+def stamp(memory, x, i, a_z, b_y):
     """e_i ← e_i + s·a_z and w_i ← w_i + b_y + c·a_z. So the caller divides by s, once for many."""
-    if memory.head[DENSE] != 0.0:
+    raise NotImplementedError("for kernels only")
+
+
+@operation(stamp)
+def _stamp(memory, x, i, a_z, b_y):
+    def stamp_dense(memory, x, i, a_z, b_y):
         memory.z[i + 1] += a_z
         memory.u[i] += b_y
-        return
-    k = memory.slot[i]
-    if k != 0:
-        memory.z[k] += a_z
-        memory.y[k] += b_y
-    elif a_z == 0.0:
-        memory.u[i] += b_y
-    else:
-        memory.head[COUNT] += 1.0
-        count = int(memory.head[COUNT])
-        memory.slot[i] = count
-        memory.owner[count] = i
-        memory.z[count] = a_z
-        memory.y[count] = b_y
+
+    def stamp_listed(memory, x, i, a_z, b_y):
+        k = memory.slot[i]
+        if k != 0:
+            memory.z[k] += a_z
+            memory.y[k] += b_y
+        elif a_z == 0.0:
+            memory.u[i] += b_y
+        else:
+            memory.head[COUNT] += 1.0
+            count = int(memory.head[COUNT])
+            memory.slot[i] = count
+            memory.owner[count] = i
+            memory.z[count] = a_z
+            memory.y[count] = b_y
+
+    return stamp_dense if is_a(Dense, x) else stamp_listed
 
 
 def tidy(memory, x):

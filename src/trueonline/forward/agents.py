@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,21 @@ from trueonline.learners.acting import Acting
 from trueonline.learners.docstrings import AGENT, SECOND, TARGET, with_learned_step_sizes
 
 TIE_TOLERANCE = 1e-10  # closer values are tied: relative to the best value, or absolute if that is below 1
+
+
+def undrawn_if_refused(method: Callable) -> Callable:
+    """A method that leaves the generator as it was if it raises an error, whatever was drawn before."""
+
+    @wraps(method)
+    def call(self: Any, *arguments: Any, **named: Any) -> Any:
+        before = self.rng.bit_generator.state
+        try:
+            return method(self, *arguments, **named)
+        except BaseException:
+            self.rng.bit_generator.state = before
+            raise
+
+    return call
 
 
 class DefinitionAgent(Acting):
@@ -63,11 +79,13 @@ class DefinitionAgent(Acting):
     def values(self, x: FeaturesLike) -> np.ndarray:
         return self._dense(x) @ self.weights
 
+    @undrawn_if_refused
     def start(self, x: FeaturesLike) -> int:
         action = self.policy(self.values(x), self.rng, self.inner.steps)
         self.inner.start(self._psi(x, action))
         return action
 
+    @undrawn_if_refused
     def step(
         self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
     ) -> int:
@@ -113,11 +131,13 @@ class ExpectedSarsaSum(DefinitionAgent):
         pi = float(self._target(q)[action])
         return action, (pi / float(self.policy.probabilities(q, t)[action]), pi)  # type: ignore[attr-defined]
 
+    @undrawn_if_refused
     def start(self, x: FeaturesLike) -> int:
         action, self.taken = self._chosen(self.values(x), self.inner.steps)
         self.inner.start(self._psi(x, action))
         return action
 
+    @undrawn_if_refused
     def step(
         self, reward: float, x_next: FeaturesLike, discount: float | None = None, trace_decay: float | None = None
     ) -> int:

@@ -146,12 +146,15 @@ class MemoryLearner(OverMemory, Learner):
         if self.method.memory == "meta-gradient":  # it treats dense features as sparse
             return
         memories = self._each()
+        kept = memory.of_features(self._memory, self._memories) if self._is_adapted else np.empty(0)
         if KINDS[self.method.memory].usage:
             memory.pay(memories[-1])
         if not dense:
             list_alike(memories[: KINDS[self.method.memory].holding])
         for one in (*memories, *([self._meta()] if self._is_adapted else [])):
             memory.lay_out(one, dense)
+        if self._is_adapted and (now := memory.of_features(self._memory, self._memories)).strides != kept.strides:
+            now[:] = kept.copy()
 
     def _here(self) -> Features | None:
         """The features of the current state. None between episodes."""

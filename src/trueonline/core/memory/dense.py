@@ -111,12 +111,12 @@ def _settle_dense(memory, x):
             not_binary = 0.0
             for i in range(x.size):
                 memory.u[i] += c * memory.z[i + 1]
-                memory.z[i + 1] = share(memory, i, 1.0) if x.values[i] == 1.0 else s * memory.z[i + 1]
+                memory.z[i + 1] = share(memory, x, i, 1.0) if x.values[i] == 1.0 else s * memory.z[i + 1]
                 not_binary += x.values[i] != 0.0 and x.values[i] != 1.0
             head[NOT_BINARY] += not_binary
         elif head[NOTED] == IMPRINT:
             for i in range(x.size):
-                x_i = share(memory, i, x.values[i])
+                x_i = share(memory, x, i, x.values[i])
                 memory.u[i] += c * memory.z[i + 1] + b * x_i
                 memory.z[i + 1] = s * memory.z[i + 1] + a * x_i
         head[NOTED] = 0.0
@@ -172,7 +172,7 @@ def _shift_dense(memory, x, b):
     def shift_dense(memory, x, b):
         b_u = b * memory.head[UNSCALE]
         for i in range(x.size):
-            x_i = share(memory, i, x.values[i])
+            x_i = share(memory, x, i, x.values[i])
             memory.u[i] += b_u * x_i  # noted changes are added to this later: the order makes no difference
 
     return shift_dense

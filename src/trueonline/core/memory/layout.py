@@ -218,9 +218,10 @@ def tuning(buffers: Buffers, memories: int) -> np.ndarray:
 
 
 def of_features(buffers: Buffers, memories: int) -> np.ndarray:
-    """The numbers that step-size adaptation keeps for each feature, a row for each."""
-    n = features(buffers)
-    return beyond(buffers, memories)[TUNING : TUNING + OF_FEATURE * n].reshape(n, OF_FEATURE)
+    """The numbers that step-size adaptation keeps for each feature, a row for each. (In the dense layout, columns lie together.)"""
+    n, one = features(buffers), each(buffers, 1)[0]
+    kept = beyond(buffers, memories)[TUNING : TUNING + OF_FEATURE * n]
+    return kept.reshape(OF_FEATURE, n).T if one.numbers[DENSE] else kept.reshape(n, OF_FEATURE)
 
 
 def meta(buffers: Buffers, memories: int) -> Buffers:

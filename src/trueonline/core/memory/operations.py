@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from trueonline.core.compiling.kernels import kernel, operation
-from trueonline.core.forms import is_a
+from trueonline.core.forms import Dense, is_a
 from trueonline.core.memory.layout import (
     ALPHA,
     COUNT,
@@ -75,25 +75,37 @@ def replace(memory, x):
     raise NotImplementedError("for kernels only")
 
 
+def of(memory, x, i, which):
+    """The index of what is kept of feature i, in the layout for x."""
+    raise NotImplementedError("for kernels only")
+
+
+@operation(of)
+def _of(memory, x, i, which):
+    if is_a(Dense, x):
+        return lambda memory, x, i, which: which * memory.n + i
+    return lambda memory, x, i, which: np.int64(i) * OF_FEATURE + which
+
+
 @kernel
-def rate(memory, i):
+def rate(memory, x, i):
     """r_i of this step; 0 stands for 1, so that nothing has to be written to begin with."""
-    r = memory.kept[np.int64(i) * OF_FEATURE + RATE]
+    r = memory.kept[of(memory, x, i, RATE)]
     return r if r != 0.0 else 1.0
 
 
-def share(memory, i, x_i):
+def share(memory, x, i, x_i):
     """The value that is written for a feature: its own, times the step-size of the feature if it has one."""
     raise NotImplementedError("for kernels only")
 
 
 @operation(share)
-def _share(memory, i, x_i):
+def _share(memory, x, i, x_i):
     if is_a(Rated, memory):
-        return lambda memory, i, x_i: memory.tuning[ALPHA] * rate(memory, i) * x_i
+        return lambda memory, x, i, x_i: memory.tuning[ALPHA] * rate(memory, x, i) * x_i
     if is_a(Used, memory):
-        return lambda memory, i, x_i: used_step_size(memory.usage, i) * x_i
-    return lambda memory, i, x_i: x_i
+        return lambda memory, x, i, x_i: used_step_size(memory.usage, i) * x_i
+    return lambda memory, x, i, x_i: x_i
 
 
 @kernel

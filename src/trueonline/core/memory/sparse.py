@@ -29,7 +29,7 @@ def _shift_sparse(memory, x, b):
         b_u = b * memory.head[UNSCALE]
         for j in range(x.size):
             i, x_i = entry(x, j)
-            x_i = share(memory, i, x_i)
+            x_i = share(memory, x, i, x_i)
             memory.u[i] += b_u * x_i
 
     return shift_sparse
@@ -122,7 +122,7 @@ def _imprint_sparse(memory, x, a, b):
         count = int(memory.head[COUNT])
         for j in range(x.size):
             i, x_i = entry(x, j)
-            x_i = share(memory, i, x_i)
+            x_i = share(memory, x, i, x_i)
             k = memory.slot[i]
             if k == 0:
                 count += 1
@@ -151,7 +151,7 @@ def _replace_sparse(memory, x):
         for j in range(x.size):
             i, x_i = entry(x, j)
             if x_i == 1.0:
-                one = unit * share(memory, i, 1.0)
+                one = unit * share(memory, x, i, 1.0)
                 k = memory.slot[i]
                 if k == 0:
                     count += 1
