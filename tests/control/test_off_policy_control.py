@@ -117,6 +117,62 @@ def trajectory(agent, seed=4, steps=80):
     return agent.weights
 
 
+# --- Baird's counterexample, as control -----------------------------------------------------------
+
+
+def on_baird(make, alpha, steps=20_000, **more):
+    """The largest weight after many steps. Dashed costs 1, solid nothing, so that solid is always best."""
+    problem = to.problems.baird()
+    first = np.zeros((8, 2))
+    first[:, 1] = problem.initial_weights
+    agent = make(8, 2, alpha, 0.0, 0.99, Fixed(6 / 7, 1 / 7), seed=1, initial_weights=first, **more)
+    rng, action = np.random.default_rng(0), agent.start(problem.features[0])
+    for _ in range(steps):
+        state = 6 if action == 1 else int(rng.integers(6))
+        action = agent.step(0.0 if action == 1 else -1.0, problem.features[state])
+    assert (problem.features @ agent.weights).argmax(axis=1).all()
+    return np.abs(agent.weights).max()
+
+
+def test_gq_stays_stable_where_others_diverge():
+    diverging = [on_baird(make, 0.01) for make in (control.ExpectedSarsa, control.TreeBackupQ, control.WatkinsQ)]
+    assert min(diverging) > 1e4
+    for eta in (1.0, 4.0, 16.0):
+        assert on_baird(control.GQ, 0.01, second_step_size=eta * 0.01) < 10.0
+
+
+@pytest.mark.parametrize(("alpha", "lam", "diverges"), [(0.5, 0.9, True), (0.5, 0.3, False), (0.1, 0.9, False)])
+def test_gq_diverges_with_large_step_sizes_as_its_equations_do(alpha, lam, diverges):
+    """On CliffWalking, with η = 1: the equations themselves, which `naive` computes, have weights of 10⁸ after 250 steps."""
+    gymnasium = pytest.importorskip("gymnasium")
+    env, rows = gymnasium.make("CliffWalking-v1"), np.eye(48)
+    agent = control.GQ(48, 4, alpha, lam, 0.99, control.EpsilonGreedy(0.1), seed=0)
+    state, _ = env.reset(seed=0)
+    actions, given, found = [agent.start(int(state))], [(rows[state], None, 0.0, 0.0)], []
+    while len(found) < 1_000 and (not found or np.abs(found[-1]).max() < 1e8):
+        state, reward, terminated, _, _ = env.step(actions[-1])
+        if terminated:
+            agent.end(float(reward))
+            given.append((None, float(reward), 0.0, 0.0))
+        else:
+            actions.append(agent.step(float(reward), int(state)))
+            given.append((rows[state], float(reward), 0.99, lam))
+        found.append(agent.weights)
+        if terminated:
+            state, _ = env.reset()
+            actions.append(agent.start(int(state)))
+            given.append((rows[state], None, 0.0, 0.0))
+    again = iter(actions)
+    expected = naive.follow(
+        given, 48, 4, lambda q: next(again), lambda q: naive.epsilon_greedy(q, 0.1), 0.0, "gq", alpha, alpha
+    )
+    largest = 0.0
+    for ours, right in zip(found, expected, strict=True):
+        largest = max(largest, np.abs(right).max())
+        assert_allclose(ours, right, rtol=0.0, atol=1e-10 * largest)
+    assert (largest > 1e8) == diverges
+
+
 # --- Policies, files and input --------------------------------------------------------------------
 
 

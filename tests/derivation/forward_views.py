@@ -47,6 +47,15 @@ def cautious_sarsa(k, h, R, V, gamma, lam, greedy):
     return R[k + 1] + gamma[k + 1] * ((1 - on) * V(k, k + 1) + rest)
 
 
+def capped(k, h, R, V, gamma, lam, rho, cap):
+    """A parameter in the target."""
+    if k + 1 == h:
+        return R[h] + gamma[h] * V(k, h)
+    trust = lam[k + 1] * Min(cap, rho[k + 1])
+    rest = capped(k + 1, h, R, V, gamma, lam, rho, cap)
+    return R[k + 1] + gamma[k + 1] * ((1 - trust) * V(k, k + 1) + trust * rest)
+
+
 @cache
 def derived(view, step=None):
     return derive(view, step)

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import polars
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -170,6 +172,24 @@ def test_the_best_settings_are_confirmed_by_fresh_runs(spec, tmp_path):
     assert set(fresh["error"].to_pylist()).isdisjoint(found["error"].to_pylist())
     with pytest.raises(ValueError, match="confirm must be"):
         to.sweep(to.problems.random_walk(), confirm=0)
+
+
+def test_summaries_and_plots_take_data_frames_and_name_what_is_missing():
+    methods, grid = ["gtd", "tdrc"], {"regularization": [0.0, 1.0]}  # gtd has no regularization: null in its rows
+    table = to.sweep(to.problems.baird(), methods, [0.01, 0.02], [0.5], runs=2, steps=5, parameters=grid)
+    pandas = table.to_pandas()
+    for frame in (pandas, pandas[pandas["run"] >= 0], polars.from_arrow(table)):
+        assert str(study.Summary(frame)) == str(study.Summary(table))
+        assert len(study.plot(frame).lines) == 2
+    with_gap = pa.concat_tables([table, table.slice(0, 1).set_column(5, "error", pa.array([None], pa.float64()))])
+    for show in (study.plot, study.Summary):
+        with pytest.raises(ValueError, match="error is missing in row 12 of the table"):
+            show(with_gap)
+        with pytest.raises(ValueError, match="table has no column 'method', as the results of a sweep have"):
+            show(pa.table({"a": [1.0]}))
+        with pytest.raises(ValueError, match=r"table must be the results of a sweep, a table or a data frame, got \[1\]"):
+            show([1])
+    assert len(study.plot(with_gap.filter(pc.field("error").is_valid())).lines) == 2
 
 
 def test_a_figure_of_an_unknown_kind_is_refused_before_anything_is_computed(spec, tmp_path):

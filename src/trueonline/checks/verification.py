@@ -368,6 +368,8 @@ def _definition(learner_class: Any) -> Any:
     made = _class(learner_class)
     arguments = learner_class.keywords if isinstance(learner_class, partial) else {}
     own = getattr(made, "method", None)
+    usual = own.parameters if isinstance(own, catalog.Method) else {}
+    arguments = {**{name: each.default for name, each in usual.items()}, **arguments}
     learned = isinstance(own, catalog.Method) and own.memory == "meta-gradient"
     if not learned and (arguments.get("bound") is not None or arguments.get("meta_step_size") is not None):
         raise ValueError(

@@ -27,7 +27,8 @@ def command(file: str, name: str | None, latex: bool, out: str | None, trials: i
     FILE is Python with a function U(k, h, …). It returns the target of the update of time k when everything up to time h
     is known. It asks for what it needs by the names of its arguments: R[j], gamma[j], lam[j], rho[j], alpha[j], rbar[j],
     V(i, j), and for agents greedy[j] and V_max(i, j). A function step(k, …) in the same file gives the step-size if it is
-    not alpha[k]. A function step(k, i, …) gives one for each feature: alpha[k, i]. For example (the λ-return):
+    not alpha[k]. A function step(k, i, …) gives one for each feature: alpha[k, i]. A mapping parameters = {"cap": 1.0}
+    names further arguments that are numbers. For example (the λ-return):
 
     \b
     def target(k, h, R, V, gamma, lam):

@@ -14,7 +14,7 @@ from trueonline.derivation.equations import Equations, lines, targets, updates, 
 from trueonline.derivation.factoring import Factors, tidy
 from trueonline.derivation.forward_view import ForwardView
 from trueonline.derivation.method_file import method_file
-from trueonline.derivation.quantities import At, ForwardViewError
+from trueonline.derivation.quantities import At, ForwardViewError, Own
 from trueonline.derivation.writing import LATEX, TEXT, TIMES, written
 
 # A method file uses these names for other things:
@@ -81,7 +81,7 @@ class Derivation:
     @property
     def constants(self) -> set[str]:
         """The quantities that the forward view has without an index ("gamma", "lam", "alpha"). They may not vary."""
-        return {symbol.name for symbol in self.symbols if not isinstance(symbol, At)}
+        return {symbol.name for symbol in self.symbols if not isinstance(symbol, At | Own)}
 
     @property
     def acts(self) -> bool:
@@ -131,6 +131,7 @@ class Derivation:
             constants=tuple(sorted(self.constants)),
             per_feature=self.view.per_feature,
             source=source,
+            parameters=self.view.parameters,
         )
 
     @cached_property

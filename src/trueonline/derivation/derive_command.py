@@ -51,8 +51,9 @@ def forward_view_of(module: ModuleType, name: str | None) -> tuple[Callable[...,
 
 
 def of_file(path: str, name: str | None) -> Derivation:
-    """Derive the backward view of the forward view in a file."""
-    return derive(*forward_view_of(load(Path(path)), name))
+    """Derive the backward view of the forward view in a file, which may have a mapping `parameters`."""
+    module = load(Path(path))
+    return derive(*forward_view_of(module, name), getattr(module, "parameters", None))
 
 
 def as_text(derivation: Derivation) -> str:

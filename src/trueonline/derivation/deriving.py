@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy as sp
 
+from trueonline.catalog import Parameter
 from trueonline.derivation.backward import Derivation
 from trueonline.derivation.factoring import Factors, factor
 from trueonline.derivation.forward_view import ForwardView
@@ -14,11 +15,16 @@ from trueonline.derivation.later_horizons import confirm_later
 from trueonline.derivation.quantities import At, ForwardViewError, constant
 from trueonline.derivation.refusals import NotDerivableError, not_at_hand
 from trueonline.derivation.writing import NAMES, TEXT, word
+from trueonline.learners.own import declared
 
 MAX_EXACT = 10**4  # a fraction of larger numbers than this may stand for a float that is not exact
 
 
-def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -> Derivation:
+def derive(
+    target: Callable[..., Any],
+    step: Callable[..., Any] | None = None,
+    parameters: Mapping[str, float | Parameter] | None = None,
+) -> Derivation:
     """Derive the backward view of a forward view.
 
     A forward view says what each update aims at: θ_{k+1} = θ_k + β_k (U_k^h − θ_kᵀφ_k) φ_k, for all k < h, from scratch at every
@@ -38,6 +44,9 @@ def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -
     step : function (k, …), optional
         The step-size β_k of update k, made of the same arguments without V and V_max. The default is `alpha[k]`. A function
         (k, i, …) gives a step-size for each feature i: `alpha[k, i]`, times what all features share.
+    parameters : mapping, optional
+        Parameters of the forward view: names of arguments of `target` and `step`, each with a default or a `trueonline.Parameter`.
+        They are parameters of the learner and the agent, and sweeps sweep them, as those of `trueonline.method`.
 
     Returns
     -------
@@ -49,7 +58,7 @@ def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -
     NotDerivableError
         If the target has no such backward view, or if the forward view changes with time. It is a ValueError.
     ForwardViewError
-        If the target or the step-size is not a forward view. It is a ValueError.
+        If the target or the step-size is not a forward view, or does not depend on a parameter. It is a ValueError.
 
     Examples
     --------
@@ -64,7 +73,7 @@ def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -
     'γ_t·λ_t'
     >>> learner = derivation.learner(n_features=3, step_size=0.5, trace_decay=0.9, discount=1.0)
     """
-    view = ForwardView(target, step)
+    view = ForwardView(target, step, declared(parameters))
     try:
         factors = factor(view)
     except NotDerivableError as error:
@@ -91,7 +100,12 @@ def derive(target: Callable[..., Any], step: Callable[..., Any] | None = None) -
 
 
 def _check_letters(derivation: Derivation) -> None:
-    """Refuse what neither a learner nor an agent has at hand."""
+    """Refuse what neither a learner nor an agent has at hand, and parameters that have no effect."""
+    for name in derivation.view.parameters:
+        if name not in derivation.letters:
+            raise ForwardViewError(
+                f"the method of {derivation.name} does not depend on the parameter {name!r}: leave it out"
+            )
     if "V_max" in derivation.letters and {At("V", 0, 1), At("V", -1, 0)} & derivation.symbols:
         raise ForwardViewError(
             f"{derivation.name} bootstraps from both V_max and V, but an agent bootstraps either from the best action or from "

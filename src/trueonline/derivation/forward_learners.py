@@ -9,6 +9,7 @@ import numpy as np
 
 from trueonline.derivation.quantities import FIRST, ForwardViewError, Numbers
 from trueonline.forward.agents import DefinitionAgent
+from trueonline.forward.base import with_parameters
 from trueonline.forward.differential import DifferentialDefinition
 from trueonline.forward.off_policy_returns import FamilyDefinition
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 def definition(derivation: Derivation, title: str) -> type[FamilyDefinition]:
     """A class of learners that makes all updates from scratch at every time h, with the targets of horizon h."""
     view = derivation.view
-    base: Any = DifferentialDefinition if "rbar" in derivation.letters else FamilyDefinition
+    base: Any = with_parameters(
+        DifferentialDefinition if "rbar" in derivation.letters else FamilyDefinition, view.parameters
+    )
 
     class Forward(base):
         """θ_{k+1}^h = θ_k^h + β_k (U_k^h − φ_kᵀθ_k^h) φ_k for 0 ≤ k < h, and θ_h = θ_h^h."""
@@ -47,6 +50,7 @@ def definition(derivation: Derivation, title: str) -> type[FamilyDefinition]:
                 "V": cache(lambda i, j: float(self.weights_then[i] @ features[j]) if i >= 0 else 0.0),
                 "V_max": cache(best),
             }
+            given |= {name: getattr(self, name) for name in view.parameters}
             target_of, step_of = view.target_of(given), view.step_of(given)
             w = self._first_weights.copy()
             for k in range(h):

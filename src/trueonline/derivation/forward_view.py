@@ -9,13 +9,15 @@ import contextlib
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import sympy as sp
 
+from trueonline.catalog import Parameter
+from trueonline.core.transition import Transition
 from trueonline.derivation.quantities import (
     CONSTANTS,
     FEATURE,
@@ -25,12 +27,16 @@ from trueonline.derivation.quantities import (
     At,
     Constant,
     ForwardViewError,
+    Own,
     Quantity,
     Steps,
     Values,
 )
 from trueonline.words import listed
 
+# The names of quantities, of transitions, and of what is in a method file:
+TAKEN = {*LAST, *VALUES, *Transition._fields, "k", "h", "i", "memory", "v", "trace_x", "v_next", "c", "d", "rate", "np"}
+TAKEN |= {"kernel", "decay", "imprint", "learn", "recall", "min", "max", "abs"}
 HINTS = {  # for messages of Python and SymPy
     "truth value": "; for a minimum or maximum use Min and Max of trueonline.derivation",
     "to float": "; use functions of SymPy: sympy.exp, log, sqrt, Abs",
@@ -44,16 +50,23 @@ LARGEST, DIGITS, ROUNDING = 10**6, 13, Fraction(4, 2**52)
 class ForwardView:
     """A target U(k, h, …), and the step-size β(k, …) of the update: θ_{k+1} = θ_k + β_k (U_k^h − θ_kᵀφ_k) φ_k.
 
-    A step-size β(k, i, …) is that of feature i. Then β_k is a diagonal matrix.
+    A step-size β(k, i, …) is that of feature i. Then β_k is a diagonal matrix. Both may have parameters.
     """
 
     target: Callable[..., Any]
     step: Callable[..., Any] | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        asked(self.target, ("k", "h"), (*LAST, *VALUES))
-        if self.step is not None:
-            asked(self.step, self._step_arguments, tuple(LAST))
+        for name in self.parameters:
+            if name in TAKEN:
+                raise ForwardViewError(
+                    f"a parameter may not be called {name!r}: a forward view or its method has this name"
+                )
+            if name not in (*self.letters, *self.letters_of_step):
+                raise ForwardViewError(
+                    f"there is a parameter {name!r}, which neither the target nor the step-size asks for"
+                )
 
     @cached_property
     def per_feature(self) -> bool:
@@ -74,12 +87,12 @@ class ForwardView:
     @cached_property
     def letters(self) -> list[str]:
         """The names of the quantities in the target."""
-        return asked(self.target, ("k", "h"), (*LAST, *VALUES))
+        return asked(self.target, ("k", "h"), (*LAST, *VALUES, *self.parameters))
 
     @cached_property
     def letters_of_step(self) -> list[str]:
         """The names of the quantities in the step-size."""
-        return [] if self.step is None else asked(self.step, self._step_arguments, tuple(LAST))
+        return [] if self.step is None else asked(self.step, self._step_arguments, (*LAST, *self.parameters))
 
     @cached_property
     def _interim(self) -> dict[tuple[int, int], sp.Expr]:
@@ -98,8 +111,13 @@ class ForwardView:
     def _symbols(self, h: int, what: str) -> dict[str, Any]:
         """What the target asks for, at horizon h."""
         given: dict[str, Any] = {name: Steps(name, h + last, what) for name, last in LAST.items()}
-        given |= {kind: Values(kind, h, what) for kind in VALUES}
+        given |= {kind: Values(kind, h, what) for kind in VALUES} | self._own
         return {name: given[name] for name in self.letters}
+
+    @property
+    def _own(self) -> dict[str, Any]:
+        """The parameters, as symbols."""
+        return {name: Quantity(Own(name, real=True)) for name in self.parameters}
 
     @cached_property
     def has_floats(self) -> bool:
@@ -111,10 +129,10 @@ class ForwardView:
         if self.step is None:
             return At("alpha", k)
         what = f"the step-size of update {k}"
-        given = {
-            name: Steps(name, k + 1 + LAST[name], what, self.per_feature and name == "alpha")
-            for name in self.letters_of_step
+        given: dict[str, Any] = {
+            name: Steps(name, k + 1 + last, what, self.per_feature and name == "alpha") for name, last in LAST.items()
         }
+        given = {name: {**given, **self._own}[name] for name in self.letters_of_step}
         feature = (Quantity(FEATURE),) if self.per_feature else ()
         found = _begun(_expression(self.step, what, k, *feature, **given), what)
         alpha = At("alpha", k)
@@ -150,7 +168,10 @@ def asked(function: Any, first: tuple[str, ...], known: tuple[str, ...]) -> list
     wanted = [name for name in names[len(first) :] if parameters[name].default is inspect.Parameter.empty]
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise ForwardViewError(f"there is no {unknown[0]!r} to write a forward view with; there are {', '.join(known)}")
+        raise ForwardViewError(
+            f"there is no {unknown[0]!r} to write a forward view with; there are {', '.join(known)}. If it is a parameter, give "
+            f"its value, as in parameters={{{unknown[0]!r}: 1.0}}"
+        )
     return wanted
 
 
@@ -170,7 +191,7 @@ def _expression(function: Callable, what: str, *arguments: Any, **given: Any) ->
             raise ForwardViewError(f"{what} depends on i beside alpha[k, i]: features differ by their step-sizes alone")
         if not isinstance(symbol, At | Constant):
             raise ForwardViewError(f"{what} has {symbol} in it, which is none of the arguments: use the arguments only")
-        if isinstance(symbol, Constant) and symbol.name not in CONSTANTS:
+        if isinstance(symbol, Constant) and not isinstance(symbol, Own) and symbol.name not in CONSTANTS:
             raise ForwardViewError(f"{what} has {symbol} without an index; write {symbol}[j] for that of time j")
         if isinstance(symbol, Constant) and any(
             isinstance(s, At) and s.letter == symbol.name for s in found.free_symbols

@@ -51,7 +51,7 @@ def confirm_later(view: ForwardView, factors: Factors) -> None:
     """
     own = [number for number in numbers_in(view.target, view.step) if abs(number) <= MAX_OWN_NUMBER]
     for among, most in ((), LAST_HORIZON), ((0.0, 1.0), LAST_HORIZON), (own, HORIZONS):
-        numbers = _drawn(among)
+        numbers = _drawn(among, view)
         first, beta, b, c, d = (
             _at_all_times(part, numbers) for part in (factors.first, factors.beta, factors.b, factors.c, factors.d)
         )
@@ -171,7 +171,7 @@ def _must_be_finite(k: int, h: int, difference: float) -> None:
         )
 
 
-def _drawn(among: Sequence[float]) -> dict[str, Any]:
+def _drawn(among: Sequence[float], view: ForwardView) -> dict[str, Any]:
     """Numbers for every quantity that a target may ask for. Some are those of `among`, if they are in range."""
     rng = np.random.default_rng(20160801)
     size = LAST_TIME + 2
@@ -195,7 +195,8 @@ def _drawn(among: Sequence[float]) -> dict[str, Any]:
             return 2.0 * math.sin(12.9898 * i + 78.233 * j + phase)
 
         numbers[kind] = value
-    return numbers
+    own = {name: float(np.clip(rng.uniform(0.85, 1.15), each.least, each.most)) for name, each in view.parameters.items()}
+    return numbers | own
 
 
 def _at_all_times(part: sp.Expr, numbers: dict[str, Any]) -> list[float]:
@@ -241,7 +242,7 @@ def _at_most_doubling(view: ForwardView, numbers: dict[str, Any]) -> None:
             return super().__getitem__(j)
 
     counted = {name: CountedNumbers(numbers[name], numbers[name].steps.values(), FIRST[name]) for name in LAST}
-    target = view.target_of({**counted, **dict.fromkeys(VALUES, value)})
+    target = view.target_of({**numbers, **counted, **dict.fromkeys(VALUES, value)})
     counts = []
     for h in (8, 9, 10):
         before = asked

@@ -37,7 +37,7 @@ def method_file(derivation: Derivation) -> str:
     delta = f"reward{' - rate' * rated} + gamma_next * v_next - v"
     ratio, letter = ("rho * ", "ρ") if "rho" in derivation.letters else ("", "")
     learned = f"    carried[0] = rate + beta * {ratio}({delta})  # R̄ ← R̄ + β{letter}δ\n" if rated else ""
-    arguments = ", ".join(name for name in Transition._fields if name in needed)
+    arguments = ", ".join(name for name in (*Transition._fields, *derivation.view.parameters) if name in needed)
     numpy = "import numpy as np\n\n" if "np." in "".join([*parts, dutch]) else ""
     indented = "\n".join(f"    {line}" for line in lines(derivation.equations()).splitlines())
     if derivation.view.per_feature:

@@ -14,6 +14,7 @@ arguments say which quantities it needs:
 | `greedy`       | `greedy[j]`   | 1 where the action taken in S_j is greedy, 0 elsewhere                               |
 | `V`            | `V(i, j)`     | the value of S_j under the weights of time i, θ_iᵀφ_j; with actions that of (S_j, A_j) |
 | `V_max`        | `V_max(i, j)` | with actions: that of the best action in S_j                                         |
+| a parameter    | as a number   | one of `parameters` of `derive`                                                      |
 
 At horizon h there are rewards, γ and λ up to R_h, γ_h and λ_h, weights up to θ_{h−1}, and actions up to A_{h−1}. The value of a
 state that ends an episode is 0.
@@ -61,6 +62,10 @@ class At(sp.Symbol):
 
 class Constant(sp.Symbol):
     """A quantity without an index."""
+
+
+class Own(Constant):
+    """A parameter of the forward view."""
 
 
 def constant(name: str) -> Constant:

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueonline.core.transition import Transition, asked
 from trueonline.forward.agents import DefinitionAgent
-from trueonline.forward.base import Definition, number_or_schedule
+from trueonline.forward.base import Definition, number_or_schedule, with_parameters
 from trueonline.inputs import FeaturesLike
 from trueonline.learners.own import rule_of
 
@@ -52,14 +52,15 @@ def plain(derivation: Derivation) -> Any:
     rule = rule_of(derivation.source(), derivation.identifier)
     scope = {**rule.py_func.__globals__, "recall": recall, "decay": decay, "imprint": imprint, "learn": learn}
     function: Callable = FunctionType(rule.py_func.__code__, scope)
-    names = asked(rule)
+    own = derivation.view.parameters
+    names, base = (*asked(rule), *own), with_parameters(Definition, own)  # a file names its parameters last
 
-    class Plain(Definition):
+    class Plain(base):  # type: ignore[misc, valid-type]
         """The derived rule, step by step."""
 
         takes = ("ratio",) if "rho" in names else ()
         per_feature = derivation.view.per_feature
-        options = MappingProxyType({"second_step_size": number_or_schedule})
+        options = MappingProxyType({**base.options, "second_step_size": number_or_schedule})
         second_step_size = 0.0
 
         def reset(self) -> None:
@@ -86,6 +87,7 @@ def plain(derivation: Derivation) -> Any:
                 "rho": self.left[2], "rho_old": rho_old, "greedy": float([False, *self.goes_on][-2]),
                 "discount": self.discount, "trace_decay": self.trace_decay,
                 "beta": self.second_step_size, "carried": self.carried,
+                **{name: getattr(self, name) for name in own},
             }  # fmt: skip
             numbers = (value if np.ndim(value) else np.float64(value) for value in (given[name] for name in names))
             with np.errstate(all="ignore"):  # a quotient by 0 is infinite, as in a kernel

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from trueonline.derivation.quantities import At, ForwardViewError
+from trueonline.derivation.quantities import At, ForwardViewError, Own
 
 KERNEL, TEXT, LATEX = range(3)
 MINUS, TIMES = ("-", "−", "-"), (" * ", "·", " ")
@@ -74,6 +74,9 @@ def written(expression: sp.Expr, how: int) -> str:
 
 def word(symbol: sp.Symbol, how: int) -> str:
     """A symbol by its name."""
+    if isinstance(symbol, Own):
+        latex = sp.latex(symbol)  # knows the names of Greek letters
+        return symbol.name if how != LATEX else latex if latex[0] == "\\" else rf"\mathit{{{latex}}}"
     if how == KERNEL:
         return NAMES[symbol.letter, *symbol.at] if isinstance(symbol, At) else CONSTANTS[symbol.name]
     if not isinstance(symbol, At):
@@ -166,13 +169,13 @@ def _sense(term: sp.Expr) -> tuple[float, str]:
         return -0.5, str(term)
     ranks = {"R": -1, "rbar": -1, "alpha": 0, "rho": 1, "gamma": 2, "lam": 3, "greedy": 4, "V": 6, "V_max": 6}
     negative = term.is_Mul and term.as_coeff_Mul()[0] < 0
-    return 10 if negative else min((ranks[letter] for letter in _letters(term)), default=-2), str(term)
+    return 10 if negative else min((ranks.get(letter, 0) for letter in _letters(term)), default=-2), str(term)
 
 
 def _weight(factor: sp.Expr) -> tuple[int, str]:
     """The order of the factors of a product: step-sizes, ratios and discounts first, then the rewards and values."""
     ranks = {"alpha": 0, "rho": 1, "gamma": 2, "lam": 3, "greedy": 4, "R": 5, "rbar": 5, "V": 6, "V_max": 6}
-    return max((ranks[letter] for letter in _letters(factor)), default=-1), str(factor)
+    return max((ranks.get(letter, 0) for letter in _letters(factor)), default=-1), str(factor)
 
 
 def _letters(expression: sp.Expr) -> list[str]:

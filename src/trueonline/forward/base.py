@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueonline import inputs
+from trueonline.catalog import Parameter
 from trueonline.core.thread_guard import ThreadGuarded
 from trueonline.inputs import FeaturesLike, FeatureStream, Schedule, explains_arguments
 from trueonline.learners.interface import Learner
@@ -66,6 +67,12 @@ def with_options(init: Callable[..., None], cls: Any) -> inspect.Signature:
         kind, none = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
         own = [inspect.Parameter(name, kind, default=getattr(cls, name, none)) for name in cls.options]
     return inspect.Signature([*usual[:-1], *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own)])
+
+
+def with_parameters(base: Any, parameters: Mapping[str, Parameter]) -> Any:
+    """A base of definitions with the parameters of a rule as options."""
+    options = {**base.options, **{name: each.checked for name, each in parameters.items()}}
+    return type(base.__name__, (base,), {"options": options, **{name: each.default for name, each in parameters.items()}})
 
 
 def number_or_schedule(name: str, value: Any) -> Any:

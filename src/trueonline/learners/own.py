@@ -214,10 +214,10 @@ def method(
     >>> learner.weights
     array([0.5, 1. ])
     """
-    declared = _declared(parameters)
-    names, used = asked(rule), check_rule(rule, declared)
+    own = declared(parameters)
+    names, used = asked(rule), check_rule(rule, own)
     if varying is not None:
-        check_rule(varying, declared)
+        check_rule(varying, own)
     for what, value, known in (("memory", memory, OWN_MEMORIES), ("trace", trace, TRACES)):
         if value not in known:
             raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
@@ -246,7 +246,7 @@ def method(
         per_feature=per_feature,
         source=source,
         agent_definition=agent_definition,
-        parameters=declared,
+        parameters=own,
     )
     if learns:
         object.__setattr__(row, "learner", row._class(MemoryLearner, definition))
@@ -254,11 +254,11 @@ def method(
     return row
 
 
-def _declared(parameters: Any) -> dict[str, Parameter]:
+def declared(parameters: Any) -> dict[str, Parameter]:
     """The parameters that a user gives, checked."""
     if not isinstance(parameters, Mapping | None):
         raise ValueError(f"parameters must be a mapping from names to defaults, got {parameters!r}")
-    declared = {}
+    checked = {}
     for name, given in (parameters or {}).items():
         each = given if isinstance(given, Parameter) else Parameter(given)
         each.checked(f"the default of {name}", each.default)
@@ -268,8 +268,8 @@ def _declared(parameters: Any) -> dict[str, Parameter]:
             or hasattr(import_module("trueonline.control.agent").Agent, name)
         ):
             raise ValueError(f"a parameter may not be called {name!r}: learners, agents or tables have this name already")
-        declared[name] = each
-    return declared
+        checked[name] = each
+    return checked
 
 
 @cache

@@ -24,6 +24,43 @@ def write(table: pa.Table, path: str | Path) -> None:
     write_whole(f"{path}.csv", lambda file: pyarrow.csv.write_csv(table, file))
 
 
+def read(table: Any, columns: Sequence[str] = SCHEMA.names) -> pa.Table:
+    """The results of a sweep, as a table or a data frame.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, or data frame of pandas, polars or another package with Arrow
+        The results.
+    columns : sequence of str
+        The columns that they must have, with a value in every row.
+
+    Returns
+    -------
+    pyarrow.Table
+        The results.
+
+    Raises
+    ------
+    ValueError
+        If it is not a table, or if a column or a value is missing.
+    """
+    found = pa.table(table) if hasattr(table, "__arrow_c_stream__") else None
+    if found is None:
+        raise ValueError(f"table must be the results of a sweep, a table or a data frame, got {table!r:.80}")
+    texts = {pa.large_string(), pa.string_view()}  # of polars, which pyarrow cannot sort
+    fields = [field.with_type(pa.string()) if field.type in texts else field for field in found.schema]
+    found = found.cast(pa.schema(fields))
+    found = found.select([name for name in found.column_names if not name.startswith("__index_level")])  # of pandas
+    for name in columns:
+        if name not in found.column_names:
+            raise ValueError(f"table has no column {name!r}, as the results of a sweep have; it has {found.column_names}")
+        if found[name].null_count:
+            row = found[name].is_null().to_pylist().index(True)
+            advice = f"leave such rows out, by table.filter(pyarrow.compute.field({name!r}).is_valid())"
+            raise ValueError(f"{name} is missing in row {row} of the table: {advice}")
+    return found
+
+
 def labels(table: pa.Table) -> list[str]:
     """The columns that tell one problem from another."""
     return [name for name in table.column_names if name not in SCHEMA.names and name not in parameters(table)]

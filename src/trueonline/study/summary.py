@@ -19,8 +19,13 @@ class Summary:
 
     Parameters
     ----------
-    table : pyarrow.Table
-        The results, as `trueonline.sweep` returns them.
+    table : pyarrow.Table or data frame
+        The results, as `trueonline.sweep` returns them, or a data frame of them.
+
+    Raises
+    ------
+    ValueError
+        If a column of the results, or a value in it, is missing.
 
     Examples
     --------
@@ -33,6 +38,11 @@ class Summary:
     """
 
     table: pa.Table
+
+    def __post_init__(self) -> None:
+        from trueonline.study import results
+
+        object.__setattr__(self, "table", results.read(self.table))
 
     @property
     def best(self) -> pa.Table:
@@ -77,4 +87,6 @@ def show_in_notebooks() -> None:
 
 def _as_html(table: pa.Table) -> str | None:
     """The summary of a sweep. None for any other table, which is then shown as before."""
-    return Summary(table)._repr_html_() if set(table.column_names) >= set(SCHEMA.names) else None
+    if not set(table.column_names) >= set(SCHEMA.names) or any(table[name].null_count for name in SCHEMA.names):
+        return None
+    return Summary(table)._repr_html_()

@@ -89,8 +89,8 @@ def plot(
 
     Parameters
     ----------
-    table : pyarrow.Table
-        The results of a sweep on one problem, as `trueonline.sweep` returns them.
+    table : pyarrow.Table or data frame
+        The results of a sweep on one problem, as `trueonline.sweep` returns them, or a data frame of them.
     x : str
         The parameter: "step_size", "trace_decay", or one of the sweep's `parameters`.
     interval : float
@@ -111,7 +111,8 @@ def plot(
     Raises
     ------
     ValueError
-        If the table has results of several problems, or `x` or `interval` is not one of those above.
+        If the table has results of several problems, or lacks a column or a value, or if `x` or `interval` is not one of those
+        above.
 
     Examples
     --------
@@ -121,6 +122,7 @@ def plot(
     >>> len(axes.lines), axes.get_xlabel()
     (3, 'trace decay λ (band: 95 % interval over 5 runs)')
     """
+    table = results.read(table)
     parameters = ["step_size", "trace_decay", *results.parameters(table)]
     if x not in parameters:
         raise ValueError(f"x must be one of {', '.join(parameters)}, got {x!r}")

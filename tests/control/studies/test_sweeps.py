@@ -144,6 +144,8 @@ def test_runs_that_cannot_be_compared_are_refused():
             control.aggregate(both, between=between)
     with pytest.raises(ValueError, match="score must be mean_return or final_return, got 'return'"):
         control.aggregate(both, "return")
+    with pytest.raises(ValueError, match="table has no column 'final_return'"):
+        control.aggregate(both.to_pandas(), "final_return")
 
 
 SPEC = """

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from trueonline.inputs import count, unit
+from trueonline.study import results
 
 SETTING = ("agent", "step_size", "trace_decay")
 SCORES = ("mean_return", "final_return")
@@ -60,8 +61,8 @@ def aggregate(
 
     Parameters
     ----------
-    table : pyarrow.Table
-        The runs, as `control.sweep` returns them.
+    table : pyarrow.Table or data frame
+        The runs, as `control.sweep` returns them, or a data frame of them.
     score : str
         "mean_return" or "final_return".
     between : mapping from str to (float, float), optional
@@ -83,7 +84,8 @@ def aggregate(
     Raises
     ------
     ValueError
-        If the score is unknown, a setting lacks runs that others have, or environments are many and `between` does not have them.
+        If the score is unknown, the table lacks a column or a value, a setting lacks runs that others have, or environments are
+        many and `between` does not have them.
 
     Examples
     --------
@@ -171,7 +173,9 @@ def _scores(
     if score not in SCORES:
         raise ValueError(f"score must be {' or '.join(SCORES)}, got {score!r}")
     found: dict[tuple[Any, ...], dict[str, dict[int, float]]] = {}
-    for row in table.select(["environment", *SETTING, "seed", score]).to_pylist():
+    columns = ("environment", *SETTING, "seed", score)
+    table = results.read(table, columns)
+    for row in table.select(columns).to_pylist():
         place = found.setdefault(tuple(row[name] for name in SETTING), {})
         place.setdefault(row["environment"], {})[row["seed"]] = row[score]
     names = list(dict.fromkeys(table["environment"].to_pylist()))
