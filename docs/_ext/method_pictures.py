@@ -43,8 +43,9 @@ def draw(rows: list[catalog.Method]) -> str:
     shown = rows if ours in rows or with_ratios else [ours, *rows]
     with look():
         drawing, ((left, right),) = figure(1, 2, width=7.4, height=2.9)
-        for row in shown:
-            style = {"color": row.look.colour, "label": row.title, "linewidth": 1.6}
+        alike = len({row.look.colour for row in shown}) < len(shown)  # colours are those of groups
+        for row, colour in zip(shown, (catalog.VERMILION, catalog.GREEN, catalog.BLUE, catalog.PINK), strict=False):
+            style = {"color": colour if alike else row.look.colour, "label": row.title, "linewidth": 1.6}
             style |= {"dashes": row.look.dashes} if row.look.dashes else {}
             style |= {"linewidth": 4.0, "alpha": 0.4} if row is ours and row not in rows else {}
             left.plot(range(STEPS), traces(row, with_ratios), **style)
@@ -70,7 +71,7 @@ def draw(rows: list[catalog.Method]) -> str:
         right.set_ylim(0.0, None)
         left.set_title("the trace", pad=14 if with_ratios else 6)
         right.set_title("the step", pad=14 if with_ratios else 6)
-        drawing.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        drawing.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3, handlelength=3.5)
         file = io.BytesIO()
         drawing.savefig(file, format="svg", metadata={"Date": None})
     return file.getvalue().decode()

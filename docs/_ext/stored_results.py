@@ -169,7 +169,7 @@ def claims_table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
             "|---|---|---:|---:|---:|",
         ]
         for each, (_, *estimate) in rows:
-            numbers = " | ".join(f"{value:+.3f}".replace("-", "−") for value in estimate)
+            numbers = " | ".join(f"{round(value, 3) + 0.0:+.3f}".replace("-", "−") for value in estimate)
             lines.append(f"| {{{BADGES[each['verdict']]}}}`{each['verdict']}` | {plain(each['claim'])} | {numbers} |")
         lines += ["", "::::", ""]
     return lines

@@ -45,6 +45,19 @@ def test_a_page_opens_with_something_moving_unless_the_reader_wants_no_motion(br
     browser.wait("return document.querySelector('.player .primary').textContent.includes('Pause')")
 
 
+def test_pages_link_to_all_pages_and_to_their_neighbours_in_the_order_for_newcomers(browser):
+    files = [f"{page.name}.html" for page in PAGES]
+    for place, file in enumerate(files):
+        browser.open(PAGES[place].name)
+        links = {
+            where: [a.get_dom_attribute("href") for a in browser.find(f"{where}.site a")]
+            for where in ("header", "footer")
+        }
+        assert links["header"] == ["index.html", *files]
+        assert browser.find("[aria-current=page]")[0].get_dom_attribute("href") == file
+        assert links["footer"] == [*files[max(place - 1, 0) : place], *files[place + 1 : place + 2], "index.html"]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_charts_are_drawn_again_when_the_window_changes(browser, page):
     browser.open(page.name)

@@ -23,9 +23,9 @@ Paper: On three random tasks, each described in three ways, true online TD(λ) a
 older methods at theirs. The three differ only if the memory is long (λ near 1).
 
 Look: Each task is a random *Markov reward process*, MRP (k, b, σ): k states, fixed probabilities of moving from each to b
-others, and rewards with noise of standard deviation σ. Lower is better, and 1 is the error of a learner that does not learn.
-Follow each line to its lowest point, and compare these points. At the right end, where the memory is long, the lines differ
-most.
+others, and rewards with noise of standard deviation σ. Lower is better: the MSE is the mean squared error, and 1 is that of a
+learner that does not learn. Follow each line to its lowest point, and compare these points. At the right end, where the
+memory is long, the lines differ most.
 
 Exceptions: Every class has one random task here, as in the paper, and tasks of the same class differ more than methods do. So
 which comparisons fail depends on the random task. `trueonline reproduce many-mrps` repeats the study on 100 tasks of each

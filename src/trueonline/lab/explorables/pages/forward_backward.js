@@ -267,7 +267,7 @@
   function drawTerms() {
     const settings = { kind: kind.value, seed, alpha: alpha.value, gamma: gamma.value, lam: lam.value };
     const within = (difference) => Math.min(Math.max(difference, 1e-17), 1000);
-    termsChart.draw({ x: { min: 0, max: last() }, series: VARIANTS.map((one) => ({ ...one, markers: "all",
+    termsChart.draw({ x: { min: 0, max: last() }, series: VARIANTS.map((one, i) => ({ ...one, markers: "all", width: 8 - 2 * i, opacity: 0.4 + 0.2 * i,
       points: [[0, 1e-17], ...trueonline.forwardBackward.apart(settings, ...one.terms).map((step, k) => [k + 1, within(step.apart)])] })) });
   }
 

@@ -247,7 +247,8 @@
         h("thead", {}, h("tr", {}, ["", "last step", "mean of a step", "in all"].map((text) => h("th", { scope: "col" }, text)))), body)),
       agree,
       h("div", { class: "row" }, scale.element, owing.element),
-      h("p", { class: "hint keys" }, "Keys, with the focus in this figure: ", h("kbd", {}, "Space"), " play, ", h("kbd", {}, "→"), " step, ", h("kbd", {}, "R"), " rebase, ", h("kbd", {}, "Home"), " restart. A loop that decays and learns in one pass is counted: it visits each entry once in a step, besides those that are read."));
+      h("p", { class: "hint keys" }, "Keys, with the focus in this figure: ", h("kbd", {}, "Space"), " play, ", h("kbd", {}, "→"), " step, ", h("kbd", {}, "R"), " rebase, ", h("kbd", {}, "Home"), " restart."),
+      h("p", { class: "hint" }, "The eager loop decays and learns in one pass: it visits each entry once in a step, besides those that are read."));
 
     function restart() {
       const n = 2 ** size.value;

@@ -14,9 +14,9 @@
 
   const task = choice({ label: "Task", value: "baird", onChange: () => { agrees.value = TASKS[task.value].usual; renew(); },
     options: [{ value: "baird", label: "Baird’s seven states" }, { value: "two_state", label: "two states" }] });
-  const agrees = slider({ label: "steps that the target takes, too", min: 0.1, max: 1, step: 0.01, value: 0.14, format: (v) => `${Math.round(100 * v)} %`, onInput: () => renew() });
+  const agrees = slider({ label: "agreement", min: 0.1, max: 1, step: 0.01, value: 0.14, format: (v) => `${Math.round(100 * v)} %`, onInput: () => renew() });
   const alpha = slider({ label: "step-size α", min: 0, max: 0.02, step: 0.0005, value: 0.005, format: (v) => format(v, 3), onInput: () => renew() });
-  const beta = slider({ label: "second step-size β (GTD)", min: 0, max: 0.1, step: 0.005, value: 0.05, format: (v) => format(v, 3), onInput: () => renew() });
+  const beta = slider({ label: "second step-size β", min: 0, max: 0.1, step: 0.005, value: 0.05, format: (v) => format(v, 3), onInput: () => renew() });
   const lam = slider({ label: "trace decay λ", min: 0, max: 1, step: 0.05, value: 0, format: (v) => v.toFixed(2), onInput: () => renew() });
   const shown = Object.fromEntries(ALL.map((m) => [m.name, toggle({ ...m, label: m.title, value: true, onChange: () => draw() })]));
   const another = button({ label: "Another walk", onClick: () => { seed += 1; renew(); } });

@@ -63,7 +63,7 @@
 
     place.prepend(
       h("div", { class: "controls choices" }, states.element, kind.element,
-        h("fieldset", { class: "choice" }, h("legend", {}, "Values of λ with a name"), h("div", { class: "presets" }, preset("λ = 0: TD(0)", 0), preset("λ = 1: as Monte Carlo", 1)))),
+        h("fieldset", { class: "choice" }, h("legend", {}, "Special values of λ"), h("div", { class: "presets" }, preset("λ = 0: TD(0)", 0), preset("λ = 1: as Monte Carlo", 1)))),
       h("div", { class: "controls" }, alpha.element, lam.element, speed.element, seed.element),
       controls.element,
       h("div", { class: "toggles", role: "group", "aria-label": "Methods" }, NAMES.map((name) => shown[name].element)),

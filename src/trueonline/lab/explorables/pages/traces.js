@@ -65,7 +65,7 @@
   function drawVisits() {
     curves = visitTraces(visits, { alpha: alpha.value, fade: fade.value });
     const top = Math.max(1.25, ...ALL.flatMap((m) => curves[m.name])) * 1.12;
-    const lines = [1, 2].map((n) => ({ y: n / alpha.value, label: n === 1 ? "1/α: above it, a change overshoots" : "2/α: above it, things get worse", colour: "var(--ink)" }));
+    const lines = [1, 2].map((n) => ({ y: n / alpha.value, label: n === 1 ? "1/α: overshoots" : "2/α: gets worse", colour: "var(--ink)" }));
     traceChart.draw({
       y: { min: 0, max: top },
       series: ALL.map((m) => ({ ...m, points: curves[m.name].map((e, t) => [t, e]), markers: "all", width: 2 })),
@@ -165,7 +165,7 @@
   const figure = document.getElementById("one-state");
   const stepSize = slider({ label: "step-size α", min: 0.01, max: 1, step: 0.01, value: 0.3, format: two, onInput: () => renew() });
   const decay = slider({ label: "trace decay λ", min: 0, max: 1, step: 0.01, value: 1, format: two, onInput: () => renew() });
-  const mean = slider({ label: "mean length of an episode, L", min: 1, max: 20, step: 1, value: 10, format: (v) => `${v} steps`, onInput: () => renew() });
+  const mean = slider({ label: "mean length L", min: 1, max: 20, step: 1, value: 10, format: (v) => `${v} steps`, onInput: () => renew() });
   const speed = slider({ label: "speed", min: 1, max: 60, step: 1, value: 8, format: (v) => `${v} steps a second`, onInput: () => {} });
   const another = button({ label: "Other episodes", onClick: () => { walkSeed += 1; renew(); } });
   const play = player({

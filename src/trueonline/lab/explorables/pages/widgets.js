@@ -413,7 +413,21 @@ trueonline.widgets = (() => {
   }
   const reducedMotion = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+  // --- The way from page to page ------------------------------------------------------------------------------------------
+
+  const PAGES = { traces: "Traces", forward_backward: "Forward and backward", random_walk: "Random walk", memory: "Memory", off_policy: "Off-policy", step_sizes: "Step-sizes" };
+  function links() {
+    const names = Object.keys(PAGES);
+    const here = names.findIndex((name) => location.pathname.endsWith(`/${name}.html`));
+    if (here < 0) return; // the index has its cards
+    const link = (name) => h("a", { href: `${name}.html`, "aria-current": name === names[here] && "page" }, PAGES[name]);
+    document.querySelector("header.site nav").prepend(...names.map(link));
+    for (const [word, name] of [["Next: ", names[here + 1]], ["Before: ", names[here - 1]]])
+      if (name) document.querySelector("footer.site").prepend(word, link(name), ". ");
+  }
+
   if (typeof document !== "undefined") {
+    links();
     document.addEventListener("keydown", onKey);
     if (new URLSearchParams(location.search).has("embed")) {
       document.documentElement.classList.add("embed");
