@@ -153,7 +153,11 @@ stream_options = options.all_of(
             metavar="URL",
             help="Send predictions to mqtt[s]://[user@]host[:port]/topic, alerts to topic/alerts.",
         ),
-        click.option("--alert", type=float, help="Tell of incidents with a surprise of at least this, such as 0.99."),
+        click.option(
+            "--alert",
+            type=click.FloatRange(0.0, 1.0, min_open=True),
+            help="Tell of incidents with a surprise of at least this, such as 0.99.",
+        ),
         click.option("--alerts", metavar="FILE", help="Append alerts to a file of JSON lines.  [--alert is then 0.99]"),
         click.option(
             "--alert-command",
