@@ -156,8 +156,8 @@ def test_a_file_that_is_not_ours_is_refused(tmp_path, content):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--alert", 0], "--alert must be in (0, 1], got 0"),
-        (["--alert", 1.5], "--alert must be in (0, 1], got 1.5"),
+        (["--alert", 0], "0.0 is not in the range 0.0<x<=1.0"),
+        (["--alert", 1.5], "1.5 is not in the range"),
         (["--alert", "nan"], "--alert must be in (0, 1]"),
         (["--alerts", "{log}"], "the source and --alerts are one file"),
         (["--alerts", "{log}.out", "--out", "{log}.out"], "--out and --alerts are one file"),

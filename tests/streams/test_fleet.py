@@ -1,6 +1,7 @@
 """Fleets: every signal is predicted as if it were alone, new ones may come, and bad ones harm nobody."""
 
 import json
+import os
 import signal
 import time
 
@@ -148,6 +149,35 @@ def test_the_parts_of_a_fleet_are_the_whole(tmp_path):
     assert set(found) == set(NAMES)
 
 
+def test_a_cluster_learns_all_parts_and_a_lost_worker_loses_nothing(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    source = written(tmp_path / "long.csv", [*rows(1500), (1e6, "", 1.0)])
+    fleet = [source, *OPTIONS, "--by", "pump", "--json", "--alert", "0.99"]
+    whole = predict(*fleet, "--out", tmp_path / "whole.csv", "--alerts", tmp_path / "whole.jsonl")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    command = [*fleet, "--out", shared / "out.csv", "--alerts", shared / "a.jsonl", "--shard", "3", "--every", "0.05"]
+    here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **here) as cluster:
+        process = started(*command, "--engine", f"dask:{cluster.scheduler_address}")
+        wait_for(lambda: list(shared.glob("*.checkpoint")), "checkpoint")
+        for worker in cluster.workers.values():
+            os.kill(worker.pid, signal.SIGKILL)
+        told = json.loads(process.communicate()[0])
+    assert told["resumed_at"] > 0
+    kinds = (".out.{}-of-3.csv.predictions", "out.{}-of-3.csv", "a.{}-of-3.jsonl")
+    taken = {part for part in (1, 2, 3) if any(in_shard(name, (part, 3)) for name in NAMES)}
+    assert {path.name for path in shared.iterdir()} == {kind.format(part) for kind in kinds for part in taken}
+    for name in NAMES:
+        (part,) = (part for part in taken if in_shard(name, (part, 3)))
+        assert columns(shared / f"out.{part}-of-3.csv", name) == columns(tmp_path / "whole.csv", name)
+    assert {line for path in shared.glob("a.*") for line in path.read_bytes().splitlines()} == {
+        *(tmp_path / "whole.jsonl").read_bytes().splitlines()
+    }
+    for key in ("samples", "dropped", "questions", "counters", "ended"):
+        assert told[key] == whole[key], key
+
+
 def test_rows_without_a_name_are_malformed(tmp_path):
     table = [*rows(50), (9000.0, "", 1.0), (9060.0, "x" * 300, 1.0)]
     for kind in ("csv", "jsonl"):
@@ -165,6 +195,13 @@ def test_what_does_not_fit_is_refused(tmp_path):
         ([*OPTIONS, "--by", "pump", "--shard", "3/2"], "must be I/N"),
         ([*OPTIONS, "--by", "valve"], "has no column valve"),
         ([*OPTIONS, "--by", "time"], "time is the time"),
+        ([*OPTIONS, "--by", "pump", "--shard", "2"], "--shard 2 is for --engine dask"),
+        ([*OPTIONS, "--engine", "dask", "--shard", "2"], "--shard is for fleets"),
+        ([*OPTIONS, "--by", "pump", "--engine", "dask"], "give --shard N"),
+        ([*OPTIONS, "--by", "pump", "--engine", "dask", "--shard", "2", "--follow"], "is for recordings"),
+        ([*OPTIONS, "--by", "pump", "--engine", "dask", "--shard", "2", "--pace", "1"], "cannot be combined"),
+        ([*OPTIONS, "--by", "pump", "--engine", "spark", "--shard", "2"], "unknown engine 'spark'"),
+        ([*OPTIONS, "--by", "valve", "--engine", "dask", "--shard", "2"], "has no column valve"),
     ):
         assert message in predict(source, *options, fails=True)
     assert "no column of names" in predict("arm", "--time", "t", "--target", "force", "--by", "pump", fails=True)

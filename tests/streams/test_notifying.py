@@ -1,5 +1,6 @@
 """Alerts go to commands and web addresses, again and again if that fails, and nobody waits for them."""
 
+import contextlib
 import json
 import sys
 import threading
@@ -180,18 +181,29 @@ def test_signals_have_settings_of_their_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("horizn = '1h'", "did you mean horizon"),
+        ("horizn = '1h'", "config.toml has the unknown key horizn; did you mean horizon?"),
         ("[", "is not TOML"),
-        ("horizon = {a = 1}", "must be a single value"),
-        ("[signals.a]\ncolour = 1", "unknown key"),
-        ("[signals.a]\ncoverage = 2.0", "cannot be 2.0"),
+        ("horizon = {a = 1}", "horizon in config.toml must be text or a number, got {'a': 1}"),
+        ("coverage = '0.9'", "coverage in config.toml must be a number, got '0.9'"),
+        ("coverage = nan", "coverage in config.toml must be a number, got nan"),
+        ("alert = 2", "alert in config.toml: 2.0 is not in the range"),
+        ("samples = 3.5", "samples in config.toml must be a whole number, got 3.5"),
+        ("quiet = 1", "quiet in config.toml must be true or false, got 1"),
+        ("out = 3", "out in config.toml must be text, got 3"),
+        ("missing = 'drop'", "missing in config.toml: 'drop' is not one of"),
+        ("signal = {a = {alert = 0.5}}", "unknown key signal; did you mean signals?"),
+        ("[signals.a]\nallert = 1", '[signals."a"] in config.toml has the unknown key allert; did you mean alert?'),
+        ("[signals.a]\nalert = '0.9'", "alert of [signals.\"a\"] in config.toml must be a number, got '0.9'"),
+        ("[signals.a]\ncoverage = 1.0", 'coverage of [signals."a"] in config.toml: 1.0 is not in the range'),
+        ("[signals.a]\nmax-gap = 'long'", 'max-gap of [signals."a"] in config.toml: a time must be'),
+        ("[signals]\na = 1", '[signals."a"] in config.toml must be a section'),
         ("[signals.a]\nalert = 0.5", "give --by"),
     ],
 )
 def test_bad_files_of_options_are_refused(log, tmp_path, text, message):
-    config = tmp_path / "config.toml"
-    config.write_text(text)
-    assert message in predict(log, "--time", "time", "--target", "x", "--config", config, fails=True)
+    (tmp_path / "config.toml").write_text(text)
+    with contextlib.chdir(tmp_path):
+        assert message in predict(log, "--time", "time", "--target", "x", "--config", "config.toml", fails=True)
 
 
 def test_quiet_prints_nothing_but_warnings(log, tmp_path):

@@ -35,11 +35,19 @@ from trueonline.streams.running.predict_command import until_stopped
         (["--target", "force", "--rate", "40", "--every", "0"], "every"),
         (["--target", "force", "--rate", "40", "--json", "--out", "-"], "both print"),
         (["--target", "force", "--rate", "40", "--time", "nothing"], "nothing"),
+        (["--target", "force", "--rate", "40", "--alert", "2"], "--alert"),
+        (["--target", "force", "--rate", "40", "--alert", "nan"], "--alert"),
+        (["--target", "force", "--time", "c", "--by", "a", "--alert", "nan"], "--alert"),
+        (["--target", "force", "--time", "c", "--by", "a", "--time-format", "%Y-%m"], "no sample that could be used"),
+        (["--target", "force", "--rate", "40", "--alert-webhook", "nowhere"], "--alert-webhook"),
+        (["--target", "force", "--rate", "40", "--publish", "mqtt://127.0.0.1:1/x"], "cannot publish"),
+        (["--target", "force", "--rate", "40", "--pace", "0"], "pace"),
+        (["--target", "force", "--rate", "40", "--min", "3", "--max", "2"], "below max"),
     ],
 )
 def test_bad_options_are_refused_before_anything_is_written(arguments, said, table, tmp_path):
     out = [] if "--out" in arguments else ["--out", tmp_path / "out.csv"]
-    found = predict(table / "log.csv", *arguments, *out, fails=True)
+    found = predict(table / "log.csv", *arguments, *out, "--alerts", tmp_path / "alerts", fails=True)
     assert said in found
     assert "Traceback" not in found
     assert not list(tmp_path.iterdir())
@@ -96,6 +104,7 @@ def test_what_gives_nothing_to_learn_from_is_said(tmp_path):
     assert "is the time unit ms?" in result.stderr
     assert "no sample that could be used" in result.stderr
     assert "Predictions are in" not in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
     assert predict(*command, "--time-unit", "ms", "--json")["warnings"] == []
 
 

@@ -18,8 +18,15 @@ from trueonline.cli.stream_setup import understood
 @stream_options
 @click.option("--pace", type=float, help="Speed of replaying a file, relative to its recording; 1 is real time.")
 @click.option("--explain", is_flag=True, help="Print the experts with the most weight at the end.")
+@click.option(
+    "--engine",
+    default="local",
+    show_default=True,
+    help="Where a fleet of recordings runs: local (here), dask (a cluster on this machine) or dask:ADDRESS (an existing one). "
+    "Each of --shard N parts has files of its own, in a folder that all workers share.",
+)
 @options.as_json
-def command(pace: float | None, explain: bool, as_json: bool, limit: int | None, **given: Any) -> None:
+def command(pace: float | None, explain: bool, engine: str, as_json: bool, limit: int | None, **given: Any) -> None:
     """Learn to predict signals of a stream while reading it, and score the predictions.
 
     SOURCE is a file (CSV, JSON lines, Parquet), several files, a pattern in quotes such as "logs/*.csv", - for standard
@@ -53,20 +60,29 @@ def command(pace: float | None, explain: bool, as_json: bool, limit: int | None,
         chosen, setup = understood(given, pace)
         if as_json and chosen.out == "-":
             raise click.UsageError("--json and --out - would both print; drop one of them.")
-        warn = predict_command.Warner(say)
-        run = predict_command.prepare(chosen, setup, sys.stdout, say)
-        with predict_command.until_stopped() as stop, StreamBar() as bar:
-            watchers = () if chosen.quiet else (bar,)
-            summary = predict_command.predict(run, stop, [*watchers, warn], limit, forget=chosen.checkpoint is None)
-        warn.tell(run.warnings())
+        if engine == "local":
+            warn = predict_command.Warner(say)
+            run = predict_command.prepare(chosen, setup, sys.stdout, say)
+            with predict_command.until_stopped() as stop, StreamBar() as bar:
+                watchers = () if chosen.quiet else (bar,)
+                summary = predict_command.predict(run, stop, [*watchers, warn], limit, forget=chosen.checkpoint is None)
+            warn.tell(run.warnings())
+            out, stopped = chosen.out, run.source.replayable and not run.ended
+            again = " Run the same command again to resume." if run.checkpoint is not None else ""
+        else:
+            from trueonline.streams.running.fleet_parts import of_part, predict_parts
+
+            if limit is not None:
+                raise click.UsageError("--samples is for --engine local; drop one of them.")
+            summary = predict_parts(chosen, setup, engine, say)
+            out, stopped = chosen.out and of_part(chosen.out, "*", chosen.shard[1]), False
         if as_json:
             click.echo(json.dumps(summary, indent=2, allow_nan=False))
         elif not chosen.quiet:
-            click.echo(predict_command.as_text(summary, chosen.out, explain), err=chosen.out == "-")
-        if run.source.replayable and not run.ended:
-            again = " Run the same command again to resume." if run.checkpoint is not None else ""
+            click.echo(predict_command.as_text(summary, out, explain), err=chosen.out == "-")
+        if stopped:
             if not chosen.quiet:
                 say(f"Stopped before the end.{again}")
             sys.exit(130)
-        if run.ended and not summary["samples"]:
+        if summary["ended"] and not summary["samples"]:
             raise click.ClickException("there was no sample that could be used")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
-OF_SIGNALS = {"alert": float, "coverage": float, "missing": str, "max_gap": str}  # settings, and their types
+OF_SIGNALS = ("alert", "coverage", "missing", "max-gap")  # options that signals of a fleet may have for themselves
+NUMBER_OR_TEXT = ("rate", "horizons", "discounts", "max_gap", "every")  # options of text that may be a number alone
+KINDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
 def configured(context: click.Context, path: str | None) -> dict[str, dict[str, Any]]:
@@ -23,45 +27,62 @@ def configured(context: click.Context, path: str | None) -> dict[str, dict[str, 
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.BadParameter(f"{path} is not TOML: {error}") from None
     signals = found.pop("signals", {}) if isinstance(found.get("signals"), dict) else {}
-    known = {"source": "source"}
-    for each in context.command.params:
-        known |= {name[2:]: str(each.name) for name in each.opts if name.startswith("--") and name != "--config"}
-    multiple = {each.name for each in context.command.params if getattr(each, "multiple", False) or each.nargs == -1}
+    options = {
+        name.removeprefix("--"): each
+        for each in context.command.params
+        for name in each.opts
+        if name == "source" or (name.startswith("--") and name != "--config")
+    }
     defaults: dict[str, Any] = {}
     for key, value in found.items():
-        name = known.get(key.replace("_", "-"))
-        if name is None:
-            raise click.BadParameter(f"{path} has the unknown key {key}{_close(key.replace('_', '-'), known)}")
-        if isinstance(value, dict) or (isinstance(value, list) and name not in multiple and name != "signals"):
-            raise click.BadParameter(f"{key} in {path} must be a single value, got {value!r:.60}")
-        values = [str(each) for each in value] if isinstance(value, list) else [str(value)] if name in multiple else value
-        defaults[name] = ",".join(values) if isinstance(value, list) and name not in multiple else values
+        option = options[_known(key, options, path)]
+        several = getattr(option, "multiple", False) or option.nargs == -1
+        values = value if isinstance(value, list) and (several or option.name == "signals") else [value]
+        checked = [_checked(context, option, each, f"{key} in {path}") for each in values]
+        defaults[str(option.name)] = checked if several else ",".join(checked) if len(checked) > 1 else checked[0]
     context.default_map = defaults
-    return {pattern: _settings(path, pattern, settings) for pattern, settings in signals.items()}
+    return {pattern: _settings(context, options, path, pattern, each) for pattern, each in signals.items()}
 
 
-def _settings(path: str, pattern: str, settings: Any) -> dict[str, Any]:
+def _settings(
+    context: click.Context, options: dict[str, click.Parameter], path: str, pattern: str, settings: Any
+) -> dict[str, Any]:
     """The settings of the signals that a pattern fits, checked."""
     from trueonline.streams.questions.durations import seconds
-    from trueonline.streams.sources.cleaning import POLICIES
 
-    checked: dict[str, Any] = {}
-    for key, value in settings.items() if isinstance(settings, dict) else [("", settings)]:
-        name = key.replace("-", "_")
-        if name not in OF_SIGNALS:
-            about = _close(key, dict.fromkeys(each.replace("_", "-") for each in OF_SIGNALS))
-            raise click.BadParameter(f'{path}: [signals."{pattern}"] has the unknown key {key or value!r}{about}')
+    section, checked = f'[signals."{pattern}"] in {path}', {}
+    if not isinstance(settings, dict):
+        raise click.BadParameter(f"{section} must be a section with settings, got {settings!r:.60}")
+    for key, value in settings.items():
+        option = options[_known(key, OF_SIGNALS, section)]
+        checked[str(option.name)] = _checked(context, option, value, f"{key} of {section}")
+    if "max_gap" in checked:
         try:
-            checked[name] = seconds(str(value)) if name == "max_gap" else OF_SIGNALS[name](value)
-            inside = checked[name] in POLICIES if name == "missing" else checked[name] > 0.0
-            if not inside or (name in ("alert", "coverage") and checked[name] > 1.0):
-                raise ValueError("out of range")
-        except (TypeError, ValueError):
-            raise click.BadParameter(f'{path}: {key} of [signals."{pattern}"] cannot be {value!r:.60}') from None
+            checked["max_gap"] = seconds(checked["max_gap"])
+        except ValueError as error:
+            raise click.BadParameter(f"max-gap of {section}: {error}") from None
     return checked
 
 
-def _close(key: str, known: dict[str, Any]) -> str:
-    """A known key that is like another one, as the end of a message."""
-    found = difflib.get_close_matches(key, known, n=1)
-    return f"; did you mean {found[0]}?" if found else f"; known are {', '.join(sorted(known))}"
+def _checked(context: click.Context, option: click.Parameter, value: Any, what: str) -> Any:
+    """A value of an option, which must be of the type that TOML has for it. Numbers for options of text become text."""
+    types = {click.types.BoolParamType: bool, click.types.IntParamType: int, click.types.FloatParamType: float}
+    kind = next((types[each] for each in types if isinstance(option.type, each)), str)
+    is_number = type(value) in (int, float) and math.isfinite(value)
+    also_number = kind is str and option.name in NUMBER_OR_TEXT
+    if not (is_number if kind is float else type(value) is kind or (also_number and is_number)):
+        raise click.BadParameter(f"{what} must be {KINDS[kind]}{' or a number' * also_number}, got {value!r:.60}")
+    try:
+        return option.type.convert(str(value) if kind is str else value, option, context)
+    except click.BadParameter as error:
+        raise click.BadParameter(f"{what}: {error.message}") from None
+
+
+def _known(key: str, known: Iterable[str], place: str) -> str:
+    """The name of an option. An error if there is none of that name."""
+    name = key.replace("_", "-")
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        about = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(known))}"
+        raise click.BadParameter(f"{place} has the unknown key {key}; {about}")
+    return name

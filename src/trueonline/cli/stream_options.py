@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
@@ -96,7 +97,7 @@ stream_options = options.all_of(
             "--shard",
             metavar="I/N",
             callback=lambda context, option, text: shard(text),
-            help="Part I of N of a fleet, by a hash of the names: the other parts run elsewhere.",
+            help="Part I of N of a fleet, by a hash of the names: the other parts run elsewhere. N: all N parts, by --engine dask.",
         ),
         click.option("--time", metavar="COLUMN", help="The column (MQTT, JSON: the key) with the times."),
         click.option(
@@ -153,7 +154,11 @@ stream_options = options.all_of(
             metavar="URL",
             help="Send predictions to mqtt[s]://[user@]host[:port]/topic, alerts to topic/alerts.",
         ),
-        click.option("--alert", type=float, help="Tell of incidents with a surprise of at least this, such as 0.99."),
+        click.option(
+            "--alert",
+            type=click.FloatRange(0.0, 1.0, min_open=True),
+            help="Tell of incidents with a surprise of at least this, such as 0.99.",
+        ),
         click.option("--alerts", metavar="FILE", help="Append alerts to a file of JSON lines.  [--alert is then 0.99]"),
         click.option(
             "--alert-command",
@@ -184,10 +189,10 @@ def one_or_several(names: tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 def shard(text: str | None) -> tuple[int, int]:
-    """The part of a fleet, and how many parts there are."""
+    """The part of a fleet, 0 for all parts, and how many parts there are."""
     if text is None:
         return 1, 1
-    part, slash, parts = text.partition("/")
-    if slash and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts):
-        return int(part), int(parts)
-    raise click.BadParameter(f"must be I/N, such as 1/4, got {text!r}")
+    found = re.fullmatch(r"(?:([1-9]\d*)/)?([1-9]\d*)", text)
+    if found and int(found[1] or 0) <= int(found[2]):
+        return int(found[1] or 0), int(found[2])
+    raise click.BadParameter(f"must be I/N, such as 1/4, or N with --engine dask, got {text!r}")

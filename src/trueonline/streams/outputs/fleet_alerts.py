@@ -49,7 +49,7 @@ class FleetAlerts:
     def __init__(
         self, fleet: Fleet, threshold: Callable[[str], float], say: Callable[[str], None], path: str | None, fresh: bool
     ) -> None:
-        self.threshold = threshold("")
+        self.threshold = Alerts(fleet.first, threshold(""), lambda line: None, None).threshold  # checked
         self._fleet, self._threshold_of, self._say = fleet, threshold, say
         self._of: dict[str, Alerts] = {}
         self._file = None if path is None else AlertFile(path, fresh)

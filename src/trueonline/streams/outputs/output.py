@@ -105,7 +105,7 @@ def check_out(path: str) -> Path:
 def open_output(
     path: str | None,
     names: Sequence[str],
-    stream: TextIO,
+    stream: TextIO | None,
     resuming: bool = False,
     fresh: bool = False,
     about: Mapping[str, str] | None = None,
@@ -122,6 +122,7 @@ def open_output(
     from trueonline.streams.outputs.text_output import Csv, JsonLines, Lines
 
     if path == "-":
+        assert stream is not None
         lines = Lines(stream, names)
         lines.labels = labels
         return lines

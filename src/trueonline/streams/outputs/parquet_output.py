@@ -170,22 +170,20 @@ class Parquet(FileOutput):
                         left = None if left is None else left - len(table)
 
     def close(self) -> None:
-        """Merge the parts into one file. A run without rows leaves what was there, or a table without rows."""
+        """Merge the parts into one file. A run without rows leaves what was there."""
         self.sync()
-        if not self._begun and self._path.exists():
+        if not self._begun:
             return
-        parts = list(self._existing_parts())[: self._parts + bool(self._tail_rows)] if self._begun else []
+        parts = list(self._existing_parts())[: self._parts + bool(self._tail_rows)]
 
         def write(file: IO[bytes]) -> None:
             self._copy(parts, file)
             mark_next(self._path, file, whole=True)
 
         write_whole(self._path, write)
-        if self._begun:
-            rename_over(
-                self._folder, self._old
-            )  # at once: a few parts beside the merged file would be taken for all rows
-            _remove_parts(self._old)
+        # At once, because a few parts beside the merged file would be taken for all rows:
+        rename_over(self._folder, self._old)
+        _remove_parts(self._old)
 
 
 def _pyarrow() -> tuple[Any, Any]:

@@ -99,9 +99,7 @@ class TextOutput(FileOutput):
         return any(not each["whole"] for each in fitting_marks(self._path))
 
     def close(self) -> None:
-        """Mark the file as whole. A run without rows leaves what was there, or a head alone."""
-        if self._file is None and not self._path.exists():
-            self._file = self._begin(self._head)
+        """Mark the file as whole. A run without rows leaves what was there."""
         if self._file is not None:
             self._file.close()
             mark(self._path, self._path.stat().st_size, whole=True)

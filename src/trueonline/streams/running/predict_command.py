@@ -71,7 +71,7 @@ class Options:
     of_signals: Mapping[str, Mapping[str, Any]] = field(
         default_factory=dict
     )  # settings of signals, by patterns of their names
-    shard: tuple[int, int] = (1, 1)
+    shard: tuple[int, int] = (1, 1)  # part 0 stands for all parts
 
     def of(self, name: str, setting: str, default: Any) -> Any:
         """A setting of one signal of a fleet: that of the first pattern that fits its name."""
@@ -84,7 +84,7 @@ class Options:
 def prepare(
     options: Options,
     setup: Setup,
-    stream: TextIO,
+    stream: TextIO | None,
     say: Say,
     serve: Callable[[Predictor | Fleet], AbstractContextManager] | None = None,
 ) -> Run:
@@ -93,6 +93,8 @@ def prepare(
     `serve` makes a server for the predictor, also before anything is written. The server ends with the run.
     """
     report = (lambda line: None) if options.quiet else say
+    if options.shard[0] == 0:
+        raise ValueError(f"--shard {options.shard[1]} is for --engine dask; give I/N, part I of N")
     if options.follow and options.pace is not None:
         raise ValueError("--follow and --pace cannot be combined: drop one")
     address = SourceAddress.of(options.source)
