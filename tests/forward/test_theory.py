@@ -165,8 +165,89 @@ def test_proposition_2_all_methods_are_one_where_no_feature_returns(kind, lam):
     assert differ(wanted, td_0)  # λ does matter here
 
 
+# --- The one-state example (section 3.2) ----------------------------------------------------------
+
+
+def value_after_one_episode(method, T: int, alpha: float, V_0: float) -> float:
+    """One state that T − 1 times leads to itself with reward 0, and then ends with reward 1. λ = γ = 1."""
+    learner = method(1, alpha, trace_decay=1.0, discount=1.0, initial_weights=[V_0])
+    learner.start(0)
+    for _ in range(T - 1):
+        learner.update(0.0, 0)
+    learner.update(1.0, None)
+    return learner.predict(0)
+
+
+ONE_STATE = pytest.mark.parametrize(
+    ("T", "alpha", "V_0"),
+    [(1, 0.3, 0.6), (2, 0.01, 0.0), (7, 0.15, -3.0), (40, 0.15, 0.6), (12, 1.0, 0.0), (3, 1.3, -3.0)],
+)
+
+
+# The pseudo step-size of the whole episode: V_T = V_0 + share·(1 − V_0).
+SHARES = {
+    to.AccumulateTD: lambda T, alpha: T * alpha,  # it grows without bound
+    to.ReplaceTD: lambda T, alpha: alpha,  # the trace never exceeds 1
+    **dict.fromkeys(
+        (to.OnlineLambdaReturn, to.TrueOnlineTD, to.OfflineLambdaReturn),
+        lambda T, alpha: 1.0 - (1.0 - alpha) ** T,  # it stays below 1 while α ≤ 1
+    ),
+}
+
+
+@ONE_STATE
+@pytest.mark.parametrize("method", SHARES)
+def test_one_state(method, T, alpha, V_0):
+    wanted = V_0 + SHARES[method](T, alpha) * (1.0 - V_0)
+    assert value_after_one_episode(method, T, alpha, V_0) == pytest.approx(wanted, rel=1e-9)
+
+
 # --- The two-state example (section 3.3) ----------------------------------------------------------
 # left —(R = 2)→ right —(R = 0)→ the end, γ = 1: values 2 and 0. One feature, 1 in both states.
+
+
+def two_states(episodes: int) -> dict:
+    """The stream for `run`: the feature is active always, and every second transition ends an episode."""
+    return {
+        "X": np.zeros(2 * episodes + 1, dtype=int),
+        "rewards": np.tile([2.0, 0.0], episodes),
+        "discounts": np.tile([1.0, 0.0], episodes),
+    }
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.3, 0.9, 1.0])
+def test_two_states_replace_is_td_0_at_every_step_for_every_lambda(lam):
+    """Because the single feature is active at all time steps, its trace is always 1."""
+    replace = to.ReplaceTD(1, 0.1, trace_decay=lam, discount=1.0)
+    td_0 = to.AccumulateTD(1, 0.1, trace_decay=0.0, discount=1.0)
+    np.testing.assert_allclose(replace.run(**two_states(200)), td_0.run(**two_states(200)), rtol=1e-13)
+    np.testing.assert_allclose(replace.weights, td_0.weights, rtol=1e-13)
+    if lam > 0.0:
+        accumulate = to.AccumulateTD(1, 0.1, trace_decay=lam, discount=1.0)
+        assert differ(accumulate.run(**two_states(200)), td_0.run(**two_states(200)))
+
+
+# Where one episode leads from w back to w. Accumulate: e = 1, 1 + λ and δ = 2, −(w + 2α), so that
+# 2 = (1 + λ)(w + 2α). The λ-return: targets 2 + (1 − λ)w and 0, so that w = (1 − α)(w + 2α − αλw). Replace: as λ = 0.
+FIXED_POINTS = {
+    to.AccumulateTD: lambda alpha, lam: 2.0 / (1.0 + lam) - 2.0 * alpha,
+    to.ReplaceTD: lambda alpha, lam: 2.0 - 2.0 * alpha,
+    to.TrueOnlineTD: lambda alpha, lam: 2.0 * (1.0 - alpha) / (1.0 + lam - alpha * lam),  # and so the online λ-return
+}
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("method", FIXED_POINTS)
+def test_two_states_each_method_settles_at_its_fixed_point(method, lam):
+    """With the figure's α = 0.01. At λ = 1 that is the LMS error of 1, but √2, as for TD(0), for replace TD(λ)."""
+    alpha, episodes = 0.01, 2000
+    learner = method(1, alpha, trace_decay=lam, discount=1.0, initial_weights=[0.3])
+    learner.run(**two_states(episodes))
+    wanted = FIXED_POINTS[method](alpha, lam)
+    assert learner.weights[0] == pytest.approx(wanted, rel=1e-6)
+    if lam == 1.0:
+        error = np.sqrt(np.mean((np.array([2.0, 0.0]) - learner.weights[0]) ** 2))
+        assert error == pytest.approx(np.sqrt(2.0) if method is to.ReplaceTD else 1.0, abs=0.02)
 
 
 # --- Returns (section 3.1, Appendix B) ------------------------------------------------------------
@@ -199,6 +280,39 @@ def test_returns_are_their_definitions(seed):
             assert interim_lambda_return(k, h, R, gamma, lam, values) == pytest.approx(wanted, rel=1e-11, abs=1e-13)
         wanted = naive.lambda_return(episode, values, k)
         assert lambda_return(k, R, gamma, lam, values) == pytest.approx(wanted, rel=1e-11, abs=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_longer_horizon_adds_one_discounted_modified_td_error(seed):
+    """G_i^{λ|h+1} − G_i^{λ|h} = (∏_{j=i+1}^{h} λ_jγ_j) δ'_h with δ'_h = R_{h+1} + γ_{h+1}w_hᵀφ_{h+1} − w_{h−1}ᵀφ_h.
+
+    Appendix B, where the product is (λγ)^{h−i}.
+    """
+    episode, values = returns_of(seed)
+    R, gamma, lam = episode.rewards, episode.discounts, episode.trace_decays
+    for h in range(1, len(R)):
+        delta_prime = R[h] + gamma[h] * values[h] - values[h - 1]
+        for i in range(h):
+            history = (R, gamma, lam, values)
+            gained = interim_lambda_return(i, h + 1, *history) - interim_lambda_return(i, h, *history)
+            wanted = np.prod(lam[i:h] * gamma[i:h]) * delta_prime
+            assert gained == pytest.approx(wanted, rel=1e-9, abs=1e-13)
+        assert abs(delta_prime) > 1e-6
+
+
+def test_the_weights_are_those_of_appendix_b_in_closed_form():
+    """w_t = A_0^{t−1}w_init + α Σ_{i=0}^{t−1} A_{i+1}^{t−1}φ_i G_i^{λ|t} with A_i^j = (I − αφ_jφ_jᵀ) ⋯ (I − αφ_iφ_iᵀ)."""
+    stream, alpha, w_init = drawn(31, 15, 3), 0.4, np.array([1.0, -2.0, 0.5])
+    weights = followed(to.TrueOnlineTD(3, alpha, 0.5, 0.5, initial_weights=w_init), stream)
+    before = np.vstack((w_init, weights[:-1]))
+    values = np.einsum("ti,ti->t", before, stream.x[1:])
+    shrink = [np.eye(3) - alpha * np.outer(x, x) for x in stream.x]
+    for t in range(1, 16):
+        A, w = np.eye(3), np.zeros(3)
+        for i in reversed(range(t)):  # A is A_{i+1}^{t−1} here
+            w += alpha * A @ stream.x[i] * interim_lambda_return(i, t, *stream[1:], values)
+            A = A @ shrink[i]
+        assert_same(weights[t - 1], A @ w_init + w, 1e-11)
 
 
 @pytest.mark.parametrize("forward_class", [to.OnlineLambdaReturn, to.TrueOnlineTD])
