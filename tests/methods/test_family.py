@@ -87,14 +87,17 @@ def test_bad_input_changes_nothing():
 
 @pytest.mark.parametrize("form", [lambda: 0, lambda: np.ones(1)], ids=["state", "dense"])
 def test_true_online_gtd_stays_exact_where_traces_grow(form):
-    """With ργλ = 3 an error in fᵀg would grow ninefold a step, and fᵀg threefold."""
+    """With ργλ = 3 an error in fᵀg would grow ninefold a step, and fᵀg threefold. So hᵀg and fᵀg are computed anew at times.
+
+    The last steps correct with them: just after they are new, and a step later.
+    """
     rewards = np.random.default_rng(1).normal(size=40)
     settings = {"step_size": 0.3, "trace_decay": 1.0, "discount": 1.0, "second_step_size": 0.9}
     learner, definition = (kind(1, **settings) for kind in (to.TrueOnlineGTD, OnlineGTDReturn))
     for each in (learner, definition):
         each.start(form())
         for t in range(40):
-            each.update(float(rewards[t]), form(), 1.0, 1.0 if t < 39 else 0.9, ratio=3.0)
+            each.update(float(rewards[t]), form(), 1.0, 1.0 if t < 37 else 0.9, ratio=3.0)
     np.testing.assert_allclose(learner.weights, definition.weights, rtol=1e-12)
     np.testing.assert_allclose(learner.second_weights, definition.second_weights, rtol=1e-12)
 

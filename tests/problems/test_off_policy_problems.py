@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from trueonline.problems import OffPolicyProblem, baird, random_mdp
+from trueonline.problems import OffPolicyProblem, baird, random_mdp, random_mrp
 from trueonline.problems.counterexamples import two_state
 
 BEHAVIOUR, TARGET = [[0.5, 0.5], [0.25, 0.75]], [[0.9, 0.1], [0.0, 1.0]]
@@ -204,6 +204,13 @@ def test_the_constructor_has_the_order_of_the_contract():
 # --- Streams --------------------------------------------------------------------------------------
 
 
+def test_features_do_not_change_the_run_of_a_seed():
+    problem = random_mdp(6, 2, 2, 0.1, seed=1)
+    runs = [each.trajectory(50, seed=[3, 1]) for each in (problem, problem.with_features(np.ones((6, 1))))]
+    for part, again in zip(*runs, strict=True):
+        np.testing.assert_array_equal(part, again)
+
+
 def test_the_fingerprint_tells_problems_apart():
     def made(**given):
         parts = {"transitions": FAIR, "rewards": FAIR, "behaviour": BEHAVIOUR, "target": TARGET}
@@ -292,6 +299,13 @@ def test_every_action_of_a_random_mdp_has_b_next_states(k, n, b):
     assert problem.is_ergodic
 
 
+def test_with_one_action_a_random_mdp_is_a_random_mrp():
+    problem, mrp = random_mdp(6, 1, 1, 0.25, discount=0.9, seed=3), random_mrp(6, 1, 0.25, discount=0.9, seed=3)
+    np.testing.assert_array_equal(problem.transitions[:, 0], mrp.transitions)
+    np.testing.assert_array_equal(problem.rewards[:, 0], mrp.rewards)
+    assert (problem.reward_std, problem.discount) == (mrp.reward_std, mrp.discount)
+
+
 @pytest.mark.parametrize("distance", [0.0, 0.3, 1.0])
 def test_the_target_of_a_random_mdp_is_as_far_from_the_behaviour_as_asked_for(distance):
     problem = random_mdp(20, 4, 2, 0.1, distance=distance, seed=2)
@@ -378,6 +392,13 @@ def test_without_an_end_for_the_target_a_discount_of_1_is_refused():
         problem.expected_update(1.0)
     with pytest.raises(ValueError, match=r"TD\(0\.5\) has no unique fixed point"):
         problem.fixed_point(0.5)
+
+
+def test_several_stationary_distributions_are_refused():
+    problem = OffPolicyProblem(np.eye(2)[:, None, :], np.ones((2, 1, 2)), [[1.0], [1.0]], [[1.0], [1.0]])
+    assert not problem.is_ergodic
+    with pytest.raises(ValueError, match="more than one stationary distribution"):
+        _ = problem.lms_weights
 
 
 @pytest.mark.parametrize(
