@@ -522,13 +522,6 @@ _ROWS = (
         trace="none",
         look=Look(SKY, (), "D"),
     ),
-    Method(
-        *("stream_td", "stream TD(λ)", "nonlinear"),
-        learner="deep.small:stream_td",
-        definition="deep.small:stream_td_definition",
-        page="streaming_deep.md",
-        look=Look(VERMILION, (), "D"),
-    ),
     *(
         Method(
             *(f"stream_{name.lower()}", f"stream {name}(λ)", "nonlinear"),
@@ -537,7 +530,7 @@ _ROWS = (
             page="streaming_deep.md",
             look=Look(VERMILION, (), "D"),
         )
-        for name in ("Q", "Sarsa", "AC")
+        for name in ("TD", "Q", "Sarsa", "AC")
     ),
     Method(
         *("accumulate_sarsa", "accumulate Sarsa(λ)", "control"),

@@ -145,6 +145,8 @@ def test_continuous_actions_are_trained_within_bounds_and_resumed(tmp_path):
         to.control.train(env, _agent("gaussian", time_limit=None), np.zeros, episodes=1)
     with pytest.raises(ValueError, match="are Discrete"):
         to.control.train("CartPole-v1", agent, np.asarray, episodes=1)
+    with pytest.raises(ValueError, match=r"3 actions, but the environment 2: make its network with n_outputs=2$"):
+        to.control.train("CartPole-v1", _agent("q"), np.asarray, episodes=1)
 
 
 def test_actions_that_are_equal_up_to_rounding_keep_the_trace():

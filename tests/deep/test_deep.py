@@ -373,17 +373,56 @@ def test_sarsa_tells_its_policy_the_number_of_transitions_learned_from():
     assert seen == [0, 1, 2, 3]
 
 
-def test_a_step_of_run_allocates_no_array():
+def test_learning_allocates_no_array():
+    """Numba makes a small record for each array that a call takes, and frees it. There is nothing else."""
     from numba.core.runtime import _nrt_python, rtsys
 
-    critic = deep.StreamTD(deep.MLP(3, (12, 12), 1, seed=0), 0.9, 0.8)
-    rng = np.random.default_rng(0)
     _nrt_python.memsys_enable_stats()
+    rng = np.random.default_rng(0)
 
-    def allocated(steps):
-        X, rewards = rng.normal(size=(steps + 1, 3)), rng.normal(size=steps)
-        before = rtsys.get_allocation_stats().alloc
-        critic.run(X, rewards)
-        return rtsys.get_allocation_stats().alloc - before
+    def allocated(learn):
+        learn()  # it may be compiled now
+        before = rtsys.get_allocation_stats()
+        learn()
+        after = rtsys.get_allocation_stats()
+        assert after.alloc - before.alloc == after.free - before.free
+        return after.alloc - before.alloc
 
-    assert allocated(10) == allocated(1000) < 20
+    def steps(n):
+        X, rewards = rng.normal(size=(n + 1, 4)), rng.normal(size=n)
+        return allocated(lambda: _agents()["StreamTD"].run(X, rewards))
+
+    assert steps(10) == steps(1000) < 20
+    for name, arrays in {"StreamTD": 4, "StreamQ": 4, "StreamSarsa": 4, "StreamAC": 6}.items():
+        learner = _agents()[name]
+        action, following = ((), (1,))[name != "StreamTD"], ((), (2,))[name == "StreamSarsa"]
+        assert allocated(partial(learner.learn, X0, *action, 1.0, X1, *following)) == arrays
+
+
+def test_several_agents_learn_in_several_threads():
+    X, rewards, _ = _stream(np.random.default_rng(12), 500)
+
+    def work(agent):
+        for t in range(500):
+            agent.learn(X[t], t % 3, rewards[t], X[t + 1])
+
+    alone, together = ([_agents()[name] for name in ("StreamQ", "StreamAC") * 2] for _ in range(2))
+    threads = [threading.Thread(target=work, args=(agent,)) for agent in together]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for one, other in zip(alone, together, strict=True):
+        work(one)
+        assert (one.weights == other.weights).all()
+
+
+@pytest.mark.parametrize("kind", [deep.StreamTD, deep.TrueOnlineHead])
+def test_the_contract_of_all_learners_is_kept(kind, monkeypatch):
+    """But for that of `run`, which returns TD errors instead of predictions."""
+    monkeypatch.setattr(deep.StreamTD, "run", property())  # it is not there
+
+    def make(n_features, step_size, trace_decay, discount):
+        return kind(_net(n_features, 1, {"hidden": (8,)}), discount, trace_decay, step_size)
+
+    assert len(to.check_learner(make).kept) == 7

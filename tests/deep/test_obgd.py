@@ -1,5 +1,7 @@
 """ObGD for PyTorch modules learns what the compiled networks learn."""
 
+import runpy
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,6 +54,14 @@ def test_convolutions_learn_by_the_equations():
         decay = 0.0 if end else 0.9 * 0.8
         for tensor, array in zip(module.parameters(), truth.network.parameters, strict=True):
             assert tensor.detach().numpy() == pytest.approx(array, rel=1e-9, abs=1e-12)
+
+
+def test_the_example_plays_from_pixels():
+    pytest.importorskip("minatar")
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "minatar_pixels.py"))
+    returns = example["train"](steps=400)
+    assert len(returns) > 10
+    assert returns == example["train"](steps=400)
 
 
 def test_bad_input_is_refused():

@@ -80,9 +80,19 @@ def _learner(kind: str, form: str, **more: Any) -> Saved:
 
 
 def _agent(kind: str, **more: Any) -> Saved:
+    return _acting(lambda: getattr(to.control, kind)(FEATURES, ACTIONS, 0.05, 0.8, 0.9, **{"seed": 1, **more}))
+
+
+def _network_agent(kind: str, *outputs: int, **more: Any) -> Saved:
+    nets = [{"n_outputs": n, "hidden": (8,), "sparsity": 0.5, "seed": 1} for n in outputs]
+    return _acting(
+        lambda: getattr(to.deep, kind)(*(to.deep.MLP(FEATURES, **net) for net in nets), 0.9, 0.8, seed=1, **more)
+    )
+
+
+def _acting(made: Callable[[], Any]) -> Saved:
     def make(path: Path) -> None:
-        cls = getattr(to.control, kind)
-        act(agent := cls(FEATURES, ACTIONS, 0.05, 0.8, 0.9, **{"seed": 1, **more}), np.random.default_rng(3))
+        act(agent := made(), np.random.default_rng(3))
         agent.save(path)
 
     def act(agent: Any, rng: np.random.Generator) -> None:
@@ -290,6 +300,9 @@ FILES: dict[str, Saved] = {
     "swift_sarsa": _agent("SwiftSarsa"),
     "gq": _agent("GQ"),
     "watkins_q": _agent("WatkinsQ", policy=to.control.Softmax(0.5), initial_weights=np.ones((FEATURES, ACTIONS))),
+    "stream_q": _network_agent("StreamQ", ACTIONS, normalise=True, scale_rewards=True),
+    "stream_ac": _network_agent("StreamAC", ACTIONS, 1),
+    "head": _network_agent("TrueOnlineHeadQ", ACTIONS),
     "horde": Saved(_make_horde, Horde.load, lambda it: frozen([it.n_features, it.questions, it.state()]), _use_horde),
     "forward_td": Saved(
         _make_forward,

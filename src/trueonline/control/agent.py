@@ -67,9 +67,7 @@ class Agent(Acting, OverMemory):
         **options: bool,
     ) -> None:
         for name in self.options:
-            if not isinstance(options.get(name, False), bool):
-                raise ValueError(f"{name} must be True or False, got {options[name]!r}")
-            setattr(self, name, options.get(name, False))
+            setattr(self, name, inputs.flag(name, options.get(name, False)))
         self._choose_method()
         asks = set(asked(self.method.resolve("rule"))) & {"rho", "pi", "interest"}
         if not self.has_target and (asks or KINDS[self.method.memory].memories > 1):

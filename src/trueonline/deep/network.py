@@ -66,8 +66,6 @@ class MLP:
             raise ValueError(f"hidden must list the units of each hidden layer, such as (32, 32), got {hidden!r}")
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
-        if not isinstance(layer_norm, bool):
-            raise ValueError(f"layer_norm must be True or False, got {layer_norm!r}")
         sizes = [inputs.count("n_inputs", n_inputs), *(inputs.count("hidden", each) for each in hidden)]
         sizes.append(inputs.count("n_outputs", n_outputs))
         if kernels.count_parameters(sizes) > MAX_PARAMETERS:
@@ -75,7 +73,8 @@ class MLP:
                 f"the network would have {kernels.count_parameters(sizes):,} parameters; make its layers smaller"
             )
         self._learner: Any = None  # whose network it is
-        self.activation, self.layer_norm, self.sparsity = activation, layer_norm, inputs.unit("sparsity", sparsity)
+        self.activation, self.layer_norm = activation, inputs.flag("layer_norm", layer_norm)
+        self.sparsity = inputs.unit("sparsity", sparsity)
         self._shape = np.array(sizes, np.int64)
         self._numbers = np.zeros(kernels.count_numbers(sizes))
         slope = ACTIVATIONS[activation]

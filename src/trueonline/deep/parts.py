@@ -190,12 +190,9 @@ class Parts:
     """The parts of one agent, and their state. `copy` is what makes a step that is refused change nothing."""
 
     def __init__(self, n: int, discount: float, normalise: bool, scale_rewards: bool, time_limit: int | None) -> None:
-        for name, flag in (("normalise", normalise), ("scale_rewards", scale_rewards)):
-            if not isinstance(flag, bool):
-                raise ValueError(f"{name} must be True or False, got {flag!r}")
         self.n = n
-        self.moments = RunningMoments(n) if normalise else None
-        self.rewards = RewardScale(discount) if scale_rewards else None
+        self.moments = RunningMoments(n) if inputs.flag("normalise", normalise) else None
+        self.rewards = RewardScale(discount) if inputs.flag("scale_rewards", scale_rewards) else None
         self.time = None if time_limit is None else EpisodeTime(time_limit)
         self.steps = 0  # in the episode
 

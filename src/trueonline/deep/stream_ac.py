@@ -95,18 +95,16 @@ class StreamAC(StreamAgent):
         scale_rewards: bool = False,
         time_limit: int | None = None,
     ) -> None:
-        if not isinstance(continuous, bool):
-            raise ValueError(f"continuous must be True or False, got {continuous!r}")
         self.actor = checked_net("actor", actor)
         checked_net("critic", critic, outputs=1)
         if actor is critic:
             raise ValueError("actor and critic must be two networks, got one for both")
         if actor.n_inputs != critic.n_inputs:
             raise ValueError(f"actor and critic must have as many inputs, got {actor.n_inputs} and {critic.n_inputs}")
-        if continuous and actor.n_outputs % 2:
-            raise ValueError(f"actor must have two outputs for each number of an action, got {actor.n_outputs}")
-        self._continuous = continuous
+        self._continuous = inputs.flag("continuous", continuous)
         if continuous:
+            if actor.n_outputs % 2:
+                raise ValueError(f"actor must have two outputs for each number of an action, got {actor.n_outputs}")
             self._entry, self._run_entry = kernels.LEARN_GAUSSIAN, kernels.RUN_GAUSSIAN
         self._kappa_policy = inputs.positive("kappa_policy", kappa_policy)
         self._entropy = inputs.number("entropy", entropy, "a finite number ≥ 0", lambda v: 0.0 <= v < np.inf)
@@ -134,11 +132,8 @@ class StreamAC(StreamAgent):
         """The number of actions, or the numbers of a continuous action."""
         return self.actor.n_outputs // (2 if self.continuous else 1)
 
-    def _nets(self) -> tuple[MLP, ...]:
-        return self.net, self.actor
-
-    def _net_names(self) -> tuple[str, ...]:
-        return "critic", "actor"
+    def _nets(self) -> dict[str, MLP]:
+        return {"critic": self.net, "actor": self.actor}
 
     @property
     def critic(self) -> MLP:

@@ -45,23 +45,23 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         self.net = checked_net("net", net)
         self._parameters = Parameters(net.n_inputs, step_size, trace_decay, discount)
         self._kappa = inputs.positive("kappa", kappa)
-        self._initial = [(each, each._w.copy()) for each in self._nets()]
+        self._initial = {name: each._w.copy() for name, each in self._nets().items()}
         self._attach()
 
     def _attach(self) -> None:
         """Write the settings of the update to the networks' arrays, and begin at the beginning."""
         self.net._numbers[kernels.KAPPA] = self.kappa
-        for net in self._nets():
+        for net in self._nets().values():
             net._e[:] = net._seen[:] = net._numbers[kernels.LAST] = 0.0  # a learner with a head sets LAST afterwards
             net._learner = self
-        self._arrays = tuple(each for net in self._nets() for each in (net._numbers, net._shape))
+        self._arrays = tuple(each for net in self._nets().values() for each in (net._numbers, net._shape))
         self._steps = 0
         self._decay = 0.0  # of the trace at the next transition: γλ of the state that the learner is in
         self._here: np.ndarray | None = None
         self._diverged = False
 
-    def _nets(self) -> tuple[MLP, ...]:
-        return (self.net,)
+    def _nets(self) -> dict[str, MLP]:
+        return {"net": self.net}
 
     @property
     def kappa(self) -> float:
@@ -77,13 +77,13 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
     @guarded
     def weights(self) -> np.ndarray:
         """A copy of all parameters as one vector. `net.parameters` has them layer by layer."""
-        return inputs.read_only(np.concatenate([net._w for net in self._nets()]))
+        return inputs.read_only(np.concatenate([net._w for net in self._nets().values()]))
 
     @property
     @guarded
     def trace(self) -> np.ndarray:
         """A copy of the traces of all parameters as one vector, as the last transition used them."""
-        return inputs.read_only(np.concatenate([net._e for net in self._nets()]))
+        return inputs.read_only(np.concatenate([net._e for net in self._nets().values()]))
 
     @property
     def steps(self) -> int:
@@ -98,8 +98,8 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
     @guarded
     def reset(self) -> None:
         """Forget everything, and return to the parameters that the network had when the learner was made."""
-        for net, initial in self._initial:
-            net._w[:] = initial
+        for name, net in self._nets().items():
+            net._w[:] = self._initial[name]
         self._attach()
 
     # --- Learning ---------------------------------------------------------------------------------
@@ -112,13 +112,11 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, ends: bool, greedy: bool = True
     ) -> float:
         """Learn from one transition with the learner's own γ and λ. The trace is zero after an end, or if not `greedy`."""
-        for name, flag in (("terminated", ends), ("greedy", greedy)):
-            if not isinstance(flag, bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, got {flag!r:.80}")
+        gamma = 0.0 if inputs.flag("terminated", ends) else self.discount
+        lam = self.trace_decay if inputs.flag("greedy", greedy) else 0.0
         if x_next is None and not ends:
             raise ValueError("x_next must be features, got None; at the end of an episode, give terminated=True")
-        lam = self.trace_decay if greedy else 0.0
-        return self._transition(x, output, reward, x_next, more, 0.0 if ends else self.discount, lam)
+        return self._transition(x, output, reward, x_next, more, gamma, lam)
 
     @guarded
     def _transition(self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, gamma: float, lam: float) -> float:
@@ -150,7 +148,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
     @property
     def n_actions(self) -> int:
         """The number of actions."""
-        return self._nets()[-1].n_outputs
+        return self.net.n_outputs
 
     def _checked_action(self, action: Any, name: str = "action") -> int:
         n = self.n_actions
@@ -211,7 +209,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     def _changing(self) -> list[np.ndarray]:
         """The arrays that learning changes."""
-        return [net._numbers for net in self._nets()]
+        return [net._numbers for net in self._nets().values()]
 
     def _forget(self) -> None:
         """Begin an episode, without a trace."""
@@ -223,7 +221,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     def _check_owner(self) -> None:
         """RuntimeError if a network has been given to another learner."""
-        for net in self._nets():
+        for net in self._nets().values():
             if net._learner is not self:
                 raise RuntimeError(
                     f"a network of this {type(self).__name__} belongs to another learner now: make an MLP for each"
@@ -253,29 +251,26 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     def _settings(self) -> dict[str, Any]:
         return {
-            **{name: net._settings() for name, net in zip(self._net_names(), self._nets(), strict=True)},
+            **{name: net._settings() for name, net in self._nets().items()},
             "discount": self.discount,
             "trace_decay": self.trace_decay,
             "step_size": None if callable(self.step_size) else self.step_size,
             "kappa": self.kappa,
         }
 
-    def _net_names(self) -> tuple[str, ...]:
-        return ("net",)
-
     def _dump(self) -> dict[str, np.ndarray]:
         parts = {"steps": np.array(self._steps), "decay": np.array(self._decay)}
-        for name, (net, initial) in zip(self._net_names(), self._initial, strict=True):
-            parts |= {f"{name}_weights": net._w, f"{name}_trace": net._e, f"{name}_initial_weights": initial}
-            parts[f"{name}_seen"] = net._seen
+        for name, net in self._nets().items():
+            parts |= {f"{name}_weights": net._w, f"{name}_trace": net._e, f"{name}_seen": net._seen}
+            parts[f"{name}_initial_weights"] = self._initial[name]
         return parts if self._here is None else {**parts, "here": self._here}
 
     def _restore_nets(self, parts: dict[str, np.ndarray]) -> None:
         """Take over a saved state; ValueError if it does not fit."""
-        for name, (net, initial) in zip(self._net_names(), self._initial, strict=True):
+        for name, net in self._nets().items():
             net._w[:] = inputs.saved_array(parts, f"{name}_weights", net._w.shape, np.float64)
             net._e[:] = inputs.saved_array(parts, f"{name}_trace", net._w.shape, np.float64)
-            initial[:] = inputs.saved_array(parts, f"{name}_initial_weights", net._w.shape, np.float64)
+            self._initial[name] = inputs.saved_array(parts, f"{name}_initial_weights", net._w.shape, np.float64)
             if f"{name}_seen" in parts:  # files of earlier versions do not have it
                 net._seen[:] = inputs.saved_array(parts, f"{name}_seen", (2,), np.float64)
                 inputs.check_saved({f"{name}_seen": (net._seen >= 0.0).all() and np.isfinite(net._seen).all()})

@@ -42,11 +42,8 @@ class Headed(Streaming):
 
     def _take_head(self, head_step_size: float | None, swift: bool, frozen: bool) -> None:
         """Check the arguments of the head, before the network is taken."""
-        for name, flag in (("swift", swift), ("frozen", frozen)):
-            if not isinstance(flag, bool):
-                raise ValueError(f"{name} must be True or False, got {flag!r}")
         self._head_step_size = None if head_step_size is None else inputs.positive("head_step_size", head_step_size)
-        self._swift, self._frozen = swift, frozen
+        self._swift, self._frozen = inputs.flag("swift", swift), inputs.flag("frozen", frozen)
 
     def _attach(self) -> None:
         if not self.net.hidden:

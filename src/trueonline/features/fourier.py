@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.core.forms import pointer
 from trueonline.features.scaling import FAST_TYPES, Scaling, as_given, beyond, finite, shown, unit
-from trueonline.inputs import count
+from trueonline.inputs import count, flag
 
 MAX_FOURIER_FEATURES = 1_000_000
 MAX_ORDER = 10_000
@@ -107,11 +107,9 @@ class Fourier:
             raise ValueError(
                 f"kind must be 'fourier' for a Fourier basis, got {kind!r}; features.restore takes every kind"
             )
-        if not isinstance(coupled, bool | np.bool_):
-            raise ValueError(f"coupled must be True or False, got {coupled!r}")
         self._scaling = Scaling.of(low, high, scales)
         self._order = count("order", order, MAX_ORDER)
-        self._coupled = bool(coupled)
+        self._coupled = flag("coupled", coupled)
         d = self._scaling.size
         total = (self._order + 1) ** d if coupled else 1 + d * self._order
         if total > MAX_FOURIER_FEATURES:

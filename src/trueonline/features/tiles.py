@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from trueonline.core.compiling.kernels import call
 from trueonline.features import tile_kernels as kernels
 from trueonline.features.scaling import FAST_TYPES, Scaling, as_given, shown
-from trueonline.inputs import MAX_FEATURES, Resumable, count, room_for
+from trueonline.inputs import MAX_FEATURES, Resumable, count, flag, room_for
 
 MAX_TILINGS = 2**16
 MAX_TILES = 2**62  # a tile's number is a 64-bit integer
@@ -120,12 +120,10 @@ class TileCoder(Resumable):
     ) -> None:
         if kind != "tiles":
             raise ValueError(f"kind must be 'tiles' for a TileCoder, got {kind!r}; features.restore takes every kind")
-        if not isinstance(bias, bool | np.bool_):
-            raise ValueError(f"bias must be True or False, got {bias!r}")
         self._scaling = Scaling.of(low, high, scales)
         self._bins = _bins(bins, self._scaling.size)
         self._tilings = count("tilings", tilings, MAX_TILINGS)
-        self._bias = bool(bias)
+        self._bias = flag("bias", bias)
         self._groups = _groups(groups, self._scaling.size)
         self._size = None if size is None else count("size", size)
         self._tiles = self._tilings * sum(math.prod(self._bins[i] for i in group) for group in self._groups)

@@ -15,12 +15,6 @@ from trueonline.forward.interim_returns import first_shares, gamma_shares, n_ste
 # --- Options --------------------------------------------------------------------------------------
 
 
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
-    return bool(value)
-
-
 def _numbers(name: str, value: Any, wanted: str, dimensions: int) -> np.ndarray:
     """A read-only copy of finite numbers."""
     array = inputs.as_array(name, value)
@@ -87,7 +81,7 @@ class AverageReturn(Definition):
     FourSteps(n_features=2, step_size=0.1, trace_decay=0.0, discount=1.0, offline=False, n=4)
     """
 
-    options = MappingProxyType({"offline": _flag})
+    options = MappingProxyType({"offline": inputs.flag})
     offline: bool = False
 
     @abstractmethod
@@ -165,7 +159,7 @@ class GammaReturn(AverageReturn):
     array([0.33333333, 1.        ])
     """
 
-    options = MappingProxyType({"offline": _flag, "capacity": _capacity})
+    options = MappingProxyType({"offline": inputs.flag, "capacity": _capacity})
     capacity: int | None = None
 
     @property
@@ -194,7 +188,7 @@ class ComplexReturn(AverageReturn):
     3
     """
 
-    options = MappingProxyType({"offline": _flag, "shares": _summing_to_one})
+    options = MappingProxyType({"offline": inputs.flag, "shares": _summing_to_one})
     shares: Any = (1.0,)
 
     @property
@@ -219,7 +213,7 @@ class NStepReturn(AverageReturn):
         The number of steps. 1 by default, TD(0).
     """
 
-    options = MappingProxyType({"offline": _flag, "n": inputs.count})
+    options = MappingProxyType({"offline": inputs.flag, "n": inputs.count})
     n: int = 1
 
     @property
@@ -251,7 +245,7 @@ class OmegaReturn(AverageReturn):
     2
     """
 
-    options = MappingProxyType({"offline": _flag, "covariance": _covariance})
+    options = MappingProxyType({"offline": inputs.flag, "covariance": _covariance})
     covariance: Any = ((1.0,),)
 
     @property

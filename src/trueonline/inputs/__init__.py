@@ -37,6 +37,7 @@ from trueonline.inputs.numbers import (
     as_array,
     at,
     count,
+    flag,
     floats,
     marks,
     number,

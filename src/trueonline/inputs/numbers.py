@@ -40,6 +40,13 @@ def unit(name: str, value: Any) -> float:
     return number(name, value, "a number in [0, 1]", lambda v: 0.0 <= v <= 1.0)
 
 
+def flag(name: str, value: Any) -> bool:
+    """`value` as True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
 def count(name: str, value: Any, most: int = MAX_FEATURES) -> int:
     """`value` as a whole number from 1 to `most`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= int(value) <= most:

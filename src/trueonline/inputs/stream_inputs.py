@@ -9,7 +9,7 @@ import numpy as np
 
 from trueonline.inputs.feature_inputs import array_of, as_pair, dense, features, is_dense, same
 from trueonline.inputs.kinds import MAX_FEATURES, ONE, Features, Stream
-from trueonline.inputs.numbers import shown
+from trueonline.inputs.numbers import flag, shown
 
 
 def stream(X: Any, n: int) -> tuple[Stream, int]:
@@ -89,9 +89,7 @@ def begins(resume: Any, restarts: bool, here: Any, first: Any, alike: Callable[[
 
     `here` is the state of the learner, or None, and `restarts` whether the first row is marked as the beginning of an episode.
     """
-    if not isinstance(resume, bool | np.bool_):
-        raise ValueError(f"resume must be True or False, got {shown(resume)}")
-    if resume and here is not None and not restarts and not alike(here, first):
+    if flag("resume", resume) and here is not None and not restarts and not alike(here, first):
         raise ValueError(
             f"resume=True continues from the state of the learner, {shown(here)}, but X[0] is {shown(first)}: "
             "begin X with the last row of the piece before, or leave out resume"

@@ -120,9 +120,8 @@ def fitting(env: Any, agent: Any, features: Features) -> Callable[[Any], Any]:
 def _numbered(env: Any, agent: Any) -> Callable[[int], int]:
     actions = discrete(env)
     if agent.n_actions != actions.n:
-        raise ValueError(
-            f"the agent has {agent.n_actions} actions, but the environment {actions.n}: make it with n_actions={actions.n}"
-        )
+        fix = f"its network with n_outputs={actions.n}" if hasattr(agent, "net") else f"it with n_actions={actions.n}"
+        raise ValueError(f"the agent has {agent.n_actions} actions, but the environment {actions.n}: make {fix}")
     first = int(actions.start)
     return lambda action: first + action
 
