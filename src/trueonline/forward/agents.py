@@ -119,6 +119,7 @@ class ExpectedSarsaSum(DefinitionAgent):
 
     _shared_parameters = AGENT + TARGET
     definition: ClassVar[type[Definition]] = ExpectedSum
+    taken = (1.0, 1.0)  # ρ and π of the action that is taken
 
     def _target(self, q: np.ndarray) -> np.ndarray:
         """π of all actions, from their values."""
