@@ -115,10 +115,10 @@ def test_the_table_goes_between_its_markers(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"Before.\n\n{command.BEGIN}\nold\n{command.END}\n\nAfter.\n")
     row = command.row_of(KINDS[0], command.Counter({REFUSED: 1200, FINE: 3, FAILED: 1, SKIPPED: 7}))
-    command.write_table(page, [row])
+    command.write_table(page, [row], "Seed 3.")
     text = page.read_text()
     assert text.startswith("Before.")
     assert text.endswith("After.\n")
     assert "old" not in text
-    assert "| 1,204 | 1,200 | 3 | 1 |" in text
+    assert "| 1,204 | 1,200 | 3 | 1 |\n\nSeed 3.\n" in text
     assert all(import_module(f"tests.hostile.{kind}").PROMISE.endswith(".") for kind in KINDS)

@@ -168,6 +168,30 @@ def test_a_class_without_a_method_is_told_what_is_wanted(name):
         to.verify(lacking)
 
 
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (
+            lambda w: w.reshape(-1, 1),
+            r"TDRC.weights must be 8 real numbers, with shape \(8,\), got float64 of shape \(8, 1\)",
+        ),
+        (lambda w: w[0], r"got float64 of shape \(\)"),
+        (lambda w: w + 0j, "got complex128"),
+        (lambda w: np.ma.masked_array(w, mask=w > 0.0), "masked"),
+    ],
+)
+def test_a_sweep_takes_no_weights_that_would_be_broadcast_or_cut(weights, message):
+    told = type("TDRC", (Wrapper,), {"weights": property(lambda self: weights(self.inner.weights))})
+    with pytest.raises(TypeError, match=message):
+        to.sweep(BAIRD, {"own": told}, **GRID)
+
+
+def test_a_sweep_says_which_method_a_class_lacks():
+    lacking = type("Lacking", (), {"__init__": TDRC.__init__, "update": TDRC.update})
+    with pytest.raises(TypeError, match=r"Lacking has no start: a learner must have start\(x\)"):
+        to.sweep(BAIRD, {"own": lacking}, **GRID)
+
+
 def test_an_argument_with_a_default_that_no_transition_has_is_left_alone():
     assert protocol_of(updates("discount=None", "verbose=False")).named == {"discount"}
     assert protocol_of(to.TrueOnlineGTD).named == {"discount", "trace_decay", "ratio"}

@@ -45,12 +45,17 @@ RUN = {
     "python -m tools.generated": ("tests/test_catalog.py", "generated"),
     "python -m tools.mutants": ("tests/test_mutants.py", "mutants"),
     "python -m tools.new_method": ("tests/test_new_method.py", "new_method"),
+    "python examples/careful_walk.py": ("tests/test_examples.py", '"careful_walk"'),
+    "python examples/robustness.py": ("tests/streams/mixture/test_streams.py", '"robustness.py"'),
+    "python examples/step_size_adaptation.py": ("tests/test_examples.py", '"step_size_adaptation"'),
+    "python examples/stream_to_alert.py": ("tests/test_examples.py", '"stream_to_alert"'),
 }
 SHOWN = re.findall(r"^ *(?:[$!] *)?trueonline ((?:[a-z]|--).*)$", TEXT, re.MULTILINE) + re.findall(
     r"`trueonline ([^`]+)`", TEXT
 )
 TARGETS = sorted({*re.findall(r"`make ([a-z-]+)", TEXT)})
 MODULES = sorted({*re.findall(r"python -m ((?:benchmarks|tools|tests)[\w.]*)", TEXT)})
+EXAMPLES = {*re.findall(r"python examples/[\w/]+\.py", TEXT)}
 
 
 def words_of(line):
@@ -94,7 +99,8 @@ def test_every_command_line_of_the_documentation_can_be_typed():
 
 def test_everything_that_the_documentation_runs_is_run_by_ci():
     commands = {f"trueonline {words_of(line)[0]}" for line in SHOWN if words_of(line)[0] in COMMANDS}
-    assert {*commands, *(f"make {target}" for target in TARGETS), *(f"python -m {name}" for name in MODULES)} == {*RUN}
+    modules, targets = (f"python -m {name}" for name in MODULES), (f"make {target}" for target in TARGETS)
+    assert {*commands, *targets, *modules, *EXAMPLES} == {*RUN}
     assert {what: file for what, (file, words) in RUN.items() if words not in (ROOT / file).read_text()} == {}
 
 

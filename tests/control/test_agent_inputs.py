@@ -8,7 +8,7 @@ import pytest
 
 from tests.control.agent_streams import AGENTS, METHODS, assert_same, draw, features, spelt, tell
 from tests.learners.test_inputs import FEATURES, N
-from trueonline import control
+from trueonline import control, forward
 from trueonline.control import EpsilonGreedy, Greedy, ReplaceSarsa, Softmax, TrueOnlineSarsa, Uniform, WatkinsQ
 
 NAN = float("nan")
@@ -63,12 +63,13 @@ def test_bad_input_changes_nothing(name, form):
     assert tried > len(attempts)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_a_definition_draws_nothing_for_what_it_refuses(name):
-    agent = METHODS[name].definition(N, 3, 0.1, 0.9, 0.9, EpsilonGreedy(0.5), seed=1)
+@pytest.mark.parametrize("definition", [*(each.definition for each in METHODS.values()), forward.TreeBackupQSum])
+def test_a_definition_draws_nothing_for_what_it_refuses(definition):
+    agent = definition(N, 3, 0.1, 0.9, 0.9, EpsilonGreedy(0.5), seed=1)
     before = agent.rng.bit_generator.state
-    with pytest.raises(RuntimeError, match="no episode has begun"):
-        agent.step(1.0, 0)
+    for call in (lambda: agent.step(1.0, 0), lambda: agent.end(1.0)):
+        with pytest.raises(RuntimeError, match="no episode has begun"):
+            call()
     assert agent.rng.bit_generator.state == before
     agent.start(0)
     before = agent.rng.bit_generator.state, agent.inner.steps, agent.weights.tobytes()

@@ -161,3 +161,14 @@ def test_the_greedy_action_is_taken_more_and_more_often():
 def test_bad_policies_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("policy", [Greedy(), EpsilonGreedy(0.5), Softmax(1.0), Uniform()], ids=repr)
+def test_values_are_one_number_for_each_action(policy):
+    rng = np.random.default_rng(0)
+    for bad in (None, [], np.zeros((1, 2)), np.array(["a"]), np.ma.masked_array([0.0, 1.0], [True, False])):
+        for call in (lambda values: policy(values, rng, 0), lambda values: policy.probabilities(values, 0)):
+            with pytest.raises(ValueError, match="values must"):
+                call(bad)
+    assert policy([0, 1], rng, 0) in (0, 1)
+    np.testing.assert_array_equal(policy.probabilities([0, 1], 0), policy.probabilities(np.array([0.0, 1.0]), 0))

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+import trueonline
 from tests.hostile import FAILED, FINE, KINDS, REFUSED, SKIPPED
 from tests.hostile.workers import PREPARE, Outcome, Task, run
 
@@ -42,6 +43,10 @@ def main() -> int:
     tasks = [Task(given.only[0], given.trial, given.seed)] if given.trial is not None else all_tasks(kinds, given)
     outcomes = run_all(console, kinds, tasks, place, given)
     missed = len(tasks) - len(outcomes)
+    about = (
+        f"Version {trueonline.__version__}, seed {given.seed}, {given.minutes:g} minutes in {given.jobs} processes. "
+        f"{missed:,} of {len(tasks):,} trials did not fit into this time."
+    )
     counts = {kind: sum((o.counts for o in outcomes if o.task.kind == kind), Counter()) for kind in kinds}
     rows = [row_of(kind, counts[kind]) for kind in kinds]
     table = Table(*HEADS)
@@ -52,10 +57,9 @@ def main() -> int:
         console.print(f"Not tried here: {why}", markup=False)
     took = {kind: sum(o.seconds for o in outcomes if o.task.kind == kind) for kind in kinds}
     console.print("Seconds: " + ", ".join(f"{kind} {seconds:,.0f}" for kind, seconds in took.items()))
-    if missed:
-        console.print(f"{missed:,} of {len(tasks):,} trials did not fit into {given.minutes:g} minutes.")
+    console.print(about)
     if given.out:
-        write_table(Path(given.out), rows)
+        write_table(Path(given.out), rows, about)
     failures = [outcome for outcome in outcomes if outcome.counts[FAILED]]
     return report_failures(console, failures, place)
 
@@ -85,11 +89,11 @@ def row_of(kind: str, counts: Counter[str]) -> tuple[str, ...]:
     return kind.replace("_", " "), module.PROMISE, *(f"{number:,}" for number in numbers)
 
 
-def write_table(path: Path, rows: list[tuple[str, ...]]) -> None:
-    """Write the table as Markdown between the markers of a file, or as a new file."""
+def write_table(path: Path, rows: list[tuple[str, ...]], about: str) -> None:
+    """Write the table, and the run that it is of, as Markdown between the markers of a file, or as a new file."""
     lines = ["| " + " | ".join(HEADS) + " |", "|---|---|" + "--:|" * (len(HEADS) - 2)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
-    table = "\n".join([BEGIN, "", *lines, "", END])
+    table = "\n".join([BEGIN, "", *lines, "", about, "", END])
     text = path.read_text(encoding="utf-8") if path.exists() else f"{BEGIN}{END}\n"
     before, _, rest = text.partition(BEGIN)
     path.write_text(before + table + rest.partition(END)[2], encoding="utf-8")

@@ -79,6 +79,10 @@ def some(good: Any) -> Any:
     return st.integers(0, 9).flatmap(lambda n: odd if n == 0 else good)
 
 
+def network(outputs: int) -> Any:
+    return st.builds(to.deep.MLP, st.just(N), st.just((4,)), st.just(outputs), sparsity=st.just(0.0), seed=st.just(0))
+
+
 own = st.none() | unit
 starts = st.none() | series(st.booleans())
 moving = st.just({"g": 0.5}) | st.dictionaries(st.just("g"), some(unit)) | odd
@@ -115,6 +119,9 @@ CALLS = {
         "many": {"X": st.lists(st.lists(number, min_size=2, max_size=2), max_size=4) | odd},
     },
 }
+OFF_POLICY = {"ratio": some(st.none() | st.floats(0, 5)), "interest": some(own), "probability": some(own)}
+CALLS["off-policy"] = CALLS["learner"] | {"update": CALLS["learner"]["update"] | OFF_POLICY}
+CALLS["network"] = {name: CALLS["learner"][name] for name in ("start", "update", "predict")}
 COMMON = {"step_size": some(st.floats(1e-6, 0.5)), "trace_decay": some(unit), "discount": some(unit)}
 LEARNER = {"n_features": some(st.just(N)), **COMMON, "initial_weights": some(st.none() | st.just(np.linspace(0, 1, N)))}
 AGENT = {"n_features": some(st.just(N)), "n_actions": some(st.just(ACTIONS)), **COMMON, "seed": st.just(0)}
@@ -125,6 +132,8 @@ LEARNED = {
     "meta_step_size": some(st.floats(0, 0.1)),
     "min_step_size": some(unit),
 }
+TARGET = {"target_epsilon": some(unit), "policy": st.just(to.control.EpsilonGreedy(0.3))}
+NETWORK = {"discount": some(unit), "trace_decay": some(unit), "step_size": some(unit), "kappa": some(st.floats(1, 3))}
 BOX = {"low": some(st.just([0.0, -1.0])), "high": some(st.just([1.0, 2.0]))}
 MAKERS: list[tuple[str, Any, dict[str, Any]]] = [
     *(("learner", kind, LEARNER | ADAPTED) for kind in (to.TrueOnlineTD, to.AccumulateTD, to.ReplaceTD, to.EmphaticTD)),
@@ -133,6 +142,15 @@ MAKERS: list[tuple[str, Any, dict[str, Any]]] = [
         ("learner", kind, LEARNER | {"second_step_size": some(unit)})
         for kind in (to.GTD, to.TrueOnlineGTD, to.TrueOnlineDifferentialTD)
     ),
+    *(
+        ("off-policy", kind, LEARNER | {"second_step_size": some(unit)})
+        for kind in (to.TDRC, to.WISTrueOnlineGTD, to.forward.GTDSum)
+    ),
+    *(("off-policy", kind, LEARNER) for kind in (to.VTrace, to.forward.EmphaticSum)),
+    *(("agent", kind, AGENT | TARGET) for kind in (to.control.TreeBackupQ, to.forward.TreeBackupQSum)),
+    ("agent", to.forward.OnlineWatkinsReturn, AGENT | {"policy": st.just(to.control.EpsilonGreedy(0.3))}),
+    ("network", to.deep.StreamTD, NETWORK | {"net": some(network(1))}),
+    ("agent", to.deep.StreamSarsa, NETWORK | {"net": some(network(ACTIONS))}),
     ("agent", to.control.TrueOnlineDifferentialSarsa, AGENT | {"second_step_size": some(unit)}),
     ("learner", to.SwiftTD, LEARNER | LEARNED),
     ("agent", to.control.SwiftSarsa, AGENT | LEARNED),
@@ -194,5 +212,7 @@ def state(thing: Any) -> Any:
     """All that an object holds."""
     if isinstance(thing, Horde):
         return frozen([thing.steps, thing.questions, thing.state()])
+    if isinstance(thing, to.deep.StreamTD | to.deep.StreamSarsa):  # the rest of it are values that a pass leaves behind
+        return frozen([thing._dump(), thing.steps])
     held = frozen(thing.__getstate__())
     return [held, frozen(thing._q)] if hasattr(thing, "_q") else held

@@ -44,6 +44,8 @@ def frozen(thing: Any) -> Any:
         return [frozen(each) for each in thing]
     if is_dataclass(thing):
         return {each.name: frozen(getattr(thing, each.name)) for each in fields(thing)}
+    if isinstance(thing, np.random.Generator):
+        return thing.bit_generator.state
     return thing if isinstance(thing, str | bytes | bool | int | None) else repr(thing)
 
 

@@ -16,7 +16,9 @@ import numpy as np
 
 from trueonline.control.transitions import CHOICE, TIE
 from trueonline.core.compiling.kernels import call
-from trueonline.inputs import Schedule, count, number, positive, unit
+from trueonline.inputs import Schedule, count, floats, number, positive, unit
+
+DOUBLE = np.dtype(np.float64)
 
 
 class Policy(Protocol):
@@ -63,6 +65,16 @@ class Linear:
         return self.first + (self.last - self.first) * min(t / self.steps, 1.0)
 
 
+def one_each(values: Any) -> np.ndarray:
+    """The values of the actions as an array. ValueError unless they are numbers, one for each action."""
+    if type(values) is np.ndarray and values.dtype is DOUBLE and values.ndim == 1 and len(values):
+        return values
+    values = floats("values", values)
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"values must be a row with a number for each action, got shape {values.shape}")
+    return values
+
+
 @dataclass(frozen=True)
 class Greedy:
     """Choose one of the best actions.
@@ -85,7 +97,7 @@ class Greedy:
         object.__setattr__(self, "tolerance", _tolerance(self.tolerance))
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
-        return call(CHOICE, values, rng.random(), self.tolerance)
+        return call(CHOICE, one_each(values), rng.random(), self.tolerance)
 
     def probabilities(self, values: np.ndarray, t: int) -> np.ndarray:
         """The probability of each action.
@@ -107,6 +119,7 @@ class Greedy:
         >>> EpsilonGreedy(0.2).probabilities(np.array([0.0, 1.0]), 0), Uniform().probabilities(np.zeros(4), 0)
         (array([0.1, 0.9]), array([0.25, 0.25, 0.25, 0.25]))
         """
+        values = one_each(values)
         best = values.max()
         tied = (values >= best - self.tolerance * max(1.0, abs(best))) | (values == best)
         return tied / tied.sum() if tied.any() else np.full(len(values), 1.0 / len(values))
@@ -139,12 +152,14 @@ class EpsilonGreedy:
         object.__setattr__(self, "tolerance", _tolerance(self.tolerance))
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
+        values = one_each(values)
         epsilon = unit(f"epsilon({t})", self.epsilon(t)) if callable(self.epsilon) else self.epsilon
         if rng.random() < epsilon:
             return int(rng.integers(len(values)))
         return call(CHOICE, values, rng.random(), self.tolerance)
 
     def probabilities(self, values: np.ndarray, t: int) -> np.ndarray:
+        values = one_each(values)
         epsilon = unit(f"epsilon({t})", self.epsilon(t)) if callable(self.epsilon) else self.epsilon
         greedy = Greedy(self.tolerance).probabilities(values, t)
         return (1.0 - epsilon) * greedy + epsilon / len(values)
@@ -173,6 +188,7 @@ class Softmax:
             object.__setattr__(self, "temperature", positive("temperature", self.temperature))
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
+        values = one_each(values)
         shares = np.cumsum(self._weights(values, t))
         if not np.isfinite(shares[-1]):  # values that have diverged say nothing
             return int(rng.integers(len(values)))
@@ -185,6 +201,7 @@ class Softmax:
             return np.exp((values - values.max()) / temperature)
 
     def probabilities(self, values: np.ndarray, t: int) -> np.ndarray:
+        values = one_each(values)
         weights = self._weights(values, t)
         total = weights.sum()
         return weights / total if np.isfinite(total) else np.full(len(values), 1.0 / len(values))
@@ -195,9 +212,10 @@ class Uniform:
     """Choose every action equally often, for all values."""
 
     def __call__(self, values: np.ndarray, rng: np.random.Generator, t: int) -> int:
-        return int(rng.integers(len(values)))
+        return int(rng.integers(len(one_each(values))))
 
     def probabilities(self, values: np.ndarray, t: int) -> np.ndarray:
+        values = one_each(values)
         return np.full(len(values), 1.0 / len(values))
 
 

@@ -66,7 +66,8 @@ class DefinitionAgent(Acting):
         initial_weights: ArrayLike | None = None,
         **options: Any,
     ) -> None:
-        self.n_features, self.n_actions, self.policy = n_features, n_actions, policy
+        self.n_features, self.n_actions = inputs.count("n_features", n_features), inputs.count("n_actions", n_actions)
+        self.policy = policy
         self.rng = np.random.default_rng(seed)
         weights = None if initial_weights is None else np.reshape(initial_weights, -1)
         self.inner = self.definition(n_features * n_actions, step_size, trace_decay, discount, weights, **options)
@@ -118,6 +119,7 @@ class ExpectedSarsaSum(DefinitionAgent):
 
     _shared_parameters = AGENT + TARGET
     definition: ClassVar[type[Definition]] = ExpectedSum
+    taken = (1.0, 1.0)  # ρ and π of the action that is taken
 
     def _target(self, q: np.ndarray) -> np.ndarray:
         """π of all actions, from their values."""

@@ -56,7 +56,7 @@ from trueonline.inputs.numbers import (
     unmasked,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
-from trueonline.inputs.protocol import PARTS, Protocol, check_methods, protocol_of
+from trueonline.inputs.protocol import PARTS, Protocol, check_methods, protocol_of, weights_of
 from trueonline.inputs.saved_arrays import (
     MAX_COUNT,
     HasState,

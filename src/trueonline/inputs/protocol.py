@@ -14,6 +14,8 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from trueonline.inputs.arguments import MIN_SIMILARITY, OTHER_NAMES
 
 PARTS = {  # of a transition, each with what it is and its usual default
@@ -136,3 +138,14 @@ def check_methods(learner: Any) -> None:
         if not hasattr(learner, name):
             what = "an agent" if acts else "a learner"
             raise TypeError(f"{type(learner).__name__} has no {name}: {what} must have {call}")
+
+
+def weights_of(learner: Any, n: int) -> np.ndarray:
+    """The weights of a learner of any class. TypeError unless they are n real numbers, one after another."""
+    weights = np.asanyarray(learner.weights)
+    if weights.shape != (n,) or weights.dtype.kind not in "fiu" or np.ma.isMaskedArray(weights):
+        raise TypeError(
+            f"{type(learner).__name__}.weights must be {n} real numbers, with shape ({n},), got {weights.dtype} of shape "
+            f"{weights.shape}{', masked' * np.ma.isMaskedArray(weights)}"
+        )
+    return weights

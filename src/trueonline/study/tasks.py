@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from trueonline.inputs import protocol_of
+from trueonline.inputs import check_methods, protocol_of, weights_of
 from trueonline.study.kernels.swept_methods import SweptMethod, check_parts, second_step_size
 from trueonline.study.storage.work import Beat, StoredWork
 
@@ -236,6 +236,7 @@ def _step_by_step(
             if eta is not None and not np.isnan(eta):
                 begin["second_step_size"] = eta * float(alphas[i])
             learner = learner_class(len(w), float(alphas[i]), float(lams[j]), problem.discount, **begin)
+            check_methods(learner)
             learner.start(phi[states[0]])
             total = 0.0
             with np.errstate(over="ignore", invalid="ignore"):
@@ -245,7 +246,7 @@ def _step_by_step(
                     given |= {"ratio": rho, "probability": pi, "interest": 1.0, "x_expected": x_next}
                     learner.update(float(reward), x_next, **{part: given[part] for part in parts})
                     if t >= case.after:
-                        total += np.sum((B @ (learner.weights - w)) ** 2)
+                        total += np.sum((B @ (weights_of(learner, len(w)) - w)) ** 2)
                     if not total < np.inf:
                         break
             error[i, j] = total / (len(rewards) - case.after) / initial if total < np.inf else np.inf

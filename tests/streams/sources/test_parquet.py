@@ -2,6 +2,7 @@
 
 import os
 import random
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import numpy as np
@@ -83,6 +84,17 @@ def test_a_parquet_file_with_changed_bytes_is_read_or_refused(tmp_path):
         except ValueError:
             refused += 1
     assert refused > 100
+
+
+def test_a_page_that_claims_to_be_large_takes_no_memory(tmp_path):
+    path, before = tmp_path / "log.parquet", pa.default_memory_pool().max_memory()
+    pq.write_table(pa.table({"time": np.arange(60.0), "a": np.arange(60.0)}), path)
+    whole = path.read_bytes()
+    for at in range(4, 30):  # in the header of the first page
+        path.write_bytes(whole[:at] + b"\xfe\xff\xff\xff\x07" + whole[at + 5 :])  # 2³⁰ − 1, as headers have it
+        with suppress(ValueError), open_source(path, ["a"], time="time") as source:
+            joined(source)
+    assert pa.default_memory_pool().max_memory() - before < 1e7
 
 
 def test_what_pyarrow_cannot_read_is_a_damaged_file(tmp_path, monkeypatch):

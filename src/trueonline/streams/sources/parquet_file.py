@@ -17,7 +17,8 @@ from trueonline.streams.sources.positions import FROM_SCRATCH, short_hash, whole
 from trueonline.streams.sources.replayable_file import FileReader, ReplayableFile
 from trueonline.streams.sources.sample import BLOCK_ROWS, Block, check_columns, opening, shown
 
-BUFFER_BYTES = 2**20  # bytes of a column that are read at a time
+BUFFER_BYTES = 2**20  # bytes of a column that are read at a time, in a large file
+SMALL = 2**25  # bytes of a file that is read without a buffer, for which a damaged page could claim any size
 DAMAGE_ERRORS = (
     OSError,
     ValueError,
@@ -95,8 +96,9 @@ class _ParquetReader(FileReader):
         with opening(path), open(path, "rb"):  # pyarrow's own reasons are hard to read
             pass
         try:
-            options = {"buffer_size": BUFFER_BYTES, "pre_buffer": False, "page_checksum_verification": True}
-            self._file = self._pa.parquet.ParquetFile(path, **options)
+            options = {"pre_buffer": False, "page_checksum_verification": True}
+            buffer = 0 if os.path.getsize(path) <= SMALL else BUFFER_BYTES
+            self._file = self._pa.parquet.ParquetFile(path, buffer_size=buffer, **options)
         except (self._pa.ArrowException, *DAMAGE_ERRORS) as error:
             raise ValueError(
                 f"{path} is not a Parquet file, or is truncated: one that is still being written cannot be read ({error})"
