@@ -54,6 +54,21 @@ whole = process_time() - begin
 print((whole - sum(spent)) / whole)
 """
 
+# How much of the time of all cores a sweep of agents uses. Its processes are done when it is.
+BUSY = """
+import resource, sys
+from time import perf_counter
+from trueonline import control
+def used():
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in spent)
+cores, steps = int(sys.argv[1]), int(sys.argv[2])
+begin, before = perf_counter(), used()
+agents, grid = ["true_online_sarsa", "watkins_q"], ([0.1, 0.5], [0.0, 0.9])
+control.sweep("CartPole-v1", agents, *grid, seeds=5 * cores, steps=steps, threads=cores)
+print((used() - before) / (perf_counter() - begin) / cores)
+"""
+
 
 def measure(settings: Settings) -> Section:
     runs = 2 if settings.quick else random_mrps.RUNS
@@ -74,6 +89,7 @@ def measure(settings: Settings) -> Section:
     ratio = Ratio(float(np.median(ratios)), min(ratios), max(ratios))
     fresh = _fresh(runs, cores) if not settings.quick else None
     beside = _share(2 if settings.quick else 10)
+    busy = _busy(cores, 200 if settings.quick else 20_000)
     rows = [
         ("learning steps, each with its error", f"{steps:,}"),
         (f"{cores} threads, warm cache", Seconds(seconds)),
@@ -87,6 +103,7 @@ def measure(settings: Settings) -> Section:
         (f"that against {cores} threads", f"{plain_total / seconds:.0f}×"),
         ("largest resident memory", Bytes(int(peak))),
         ("many-mrps: processor time that is not the sweep's", f"{100.0 * beside:.1f} %"),
+        (f"`control.sweep`: how busy {cores} cores are", f"{100.0 * busy:.1f} %"),
     ]
     return Section(
         "The study of Figure 4",
@@ -97,6 +114,7 @@ def measure(settings: Settings) -> Section:
             Target("the study of Figure 4, warm", "≤ 9 s", str(Seconds(seconds)), seconds <= 9.0),
             Target("the same, kernels compiled on the way", "≤ 90 s", rows[4][1], fresh is not None and fresh <= 90.0),
             Target("many-mrps beside its kernels", "≤ 10 %", f"{100.0 * beside:.1f} %", beside <= 0.1),
+            Target("cores that train agents are busy", "> 90 %", f"{100.0 * busy:.1f} %", busy > 0.9),
             Target("its memory", "< 1,024 MiB", str(Bytes(int(peak))), peak < 2**30),
             Target(
                 f"NumPy on one core against the study on {cores}",
@@ -127,6 +145,12 @@ def _share(mrps: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", SHARE, folder, str(mrps)]
         return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def _busy(cores: int, steps: int) -> float:
+    """The share of the time of all cores that a sweep of agents uses."""
+    command = [sys.executable, "-c", BUSY, str(cores), str(steps)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def _per_step_alone(case: Case, method: str) -> float:

@@ -350,6 +350,23 @@ def test_a_mistake_in_a_users_learner_is_shown_as_it_is_and_what_was_finished_is
     assert [path.stem.split("-")[0] for path in tmp_path.iterdir()] == ["true_online"]
 
 
+def test_arguments_of_a_class_that_are_numbers_are_swept(tmp_path):
+    """With the errors of learners that have these numbers."""
+    problem, grid = SEEN["binary"], {"step_sizes": [0.1], "trace_decays": [0.5], "runs": 1, "steps": 20}
+    given = {"meta_step_size": [0.01, 0.5]}
+    table = to.sweep(problem, ["swift_td", "true_online"], **grid, parameters=given, out=tmp_path)
+    assert table["meta_step_size"].to_pylist() == [0.01, 0.5, None]
+    phi, target = problem.features, problem.features @ problem.lms_weights
+    states, rewards, discounts = problem.trajectory(20, study.run_seed(0, 0))
+    for rate, error in zip(given["meta_step_size"], table["error"].to_pylist(), strict=False):
+        learner, total = to.SwiftTD(phi.shape[1], 0.1, 0.5, problem.discount, meta_step_size=rate), 0.0
+        learner.start(phi[states[0]])
+        for state, reward, discount in zip(states[1:], rewards, discounts, strict=True):
+            learner.update(reward, phi[state], discount)
+            total += problem.stationary @ (phi @ learner.weights - target) ** 2
+        assert error == pytest.approx(total / 20 / (problem.stationary @ target**2), rel=1e-9)
+
+
 # --- Bad wishes -----------------------------------------------------------------------------------
 
 
@@ -378,6 +395,14 @@ def test_a_mistake_in_a_users_learner_is_shown_as_it_is_and_what_was_finished_is
         ({"seed": -1}, "seed must be a whole number ≥ 0, got -1"),
         ({"seed": "x"}, "seed must be a whole number ≥ 0, got 'x'"),
         ({"engine": "spark"}, "unknown engine 'spark'; known are local, dask, dask:ADDRESS, cuda and cuda:NUMBER"),
+        (
+            {"methods": "swift_td", "parameters": {"meta_stepsize": [1.0]}},
+            "'meta_stepsize', which is a parameter of none .*: swift_td has bound, decay, meta_step_size and min_step_size",
+        ),
+        (
+            {"methods": "swift_td", "parameters": {"bound": [0.5, 0.1], "min_step_size": [0.2]}},
+            r"parameters of swift_td cannot be {'bound': 0.1, 'min_step_size': 0.2}: min_step_size must be",
+        ),
         ({"problem": SEEN["non-binary"], "methods": ["replace"]}, "replace needs binary features; leave it out"),
         ({"problem": SEEN["non-binary"], "methods": {"mine": to.ReplaceTD}}, "mine needs binary features"),
         ({"problem": to.problems.random_mrp(5, 2, 0.1, discount=1.0)}, "with discount 1 every state must reach the end"),

@@ -25,6 +25,7 @@ _HOME = {
     "profile": "control.studies.aggregates",
     "sweep": "control.studies.sweeps",
     "train": "control.gym.training",
+    "train_vector": "control.gym.vector_training",
 }
 _MODULES = ("atari",)
 

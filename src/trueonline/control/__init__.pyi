@@ -12,6 +12,7 @@ from trueonline.control.gym.films import film as film
 from trueonline.control.gym.own_problems import environment as environment
 from trueonline.control.gym.training import Training as Training
 from trueonline.control.gym.training import train as train
+from trueonline.control.gym.vector_training import train_vector as train_vector
 from trueonline.control.off_policy import ExpectedSarsa as ExpectedSarsa
 from trueonline.control.off_policy import GQ as GQ
 from trueonline.control.off_policy import TreeBackupQ as TreeBackupQ

@@ -15,7 +15,7 @@ from trueonline.inputs import count, positive, probabilities, ratios, unit
 from trueonline.inputs.seeds import seed_of
 from trueonline.study.checks import check_problem, grid, initial_weights
 from trueonline.study.kernels.shared_trajectories import SHARED
-from trueonline.study.kernels.swept_methods import checked_parameters, checks_of, resolved
+from trueonline.study.kernels.swept_methods import check_points, checked_parameters, checks_of, resolved
 from trueonline.study.storage.fingerprint import fingerprints
 from trueonline.study.storage.work import add_to
 from trueonline.study.tasks import SCHEMA, Task, known_by
@@ -110,8 +110,8 @@ class Case:
         A text that is part of the name of each result. Change it when a method changes in a way that its code does not show, such
         as a compiled library or a file that it reads.
     parameters : mapping
-        Names of parameters of rules, each with its grid, and "eta", the ratio of the second step-size to the first. A method is
-        swept over all combinations of those that it has.
+        Names of parameters of rules, or of arguments of classes that are numbers, each with its grid, and "eta", the ratio of the
+        second step-size to the first. A method is swept over all combinations of those that it has.
 
     Raises
     ------
@@ -159,6 +159,9 @@ class Case:
             raise ValueError(f"a label may not be called {twice[0]!r}: a parameter that is swept has this name")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        for name, method in self.methods.items():
+            common = (len(self.problem.lms_weights), self.step_sizes[0], self.trace_decays[0], self.problem.discount)
+            check_points(name, method, self._points(method), *common)
 
     def trajectory(self, run: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The trajectory of a run, checked, because the kernel does not check it.

@@ -100,8 +100,9 @@ def sweep(
         show, such as a compiled library or a file that it reads. Changes of its Python code are noticed without it.
     parameters : mapping, optional
         Grids of the methods' own parameters by their names, such as `{"regularization": [0.0, 1.0]}`, and of `"eta"`, the ratio of
-        the second step-size to the first. Each becomes a column. A method is swept over those that it has; the columns of the
-        others are null in its rows.
+        the second step-size to the first. Arguments of a class with a number as default are parameters too, such as
+        `{"meta_step_size": [0.001, 0.01]}` of `"swift_td"`. Each becomes a column. A method is swept over those that it has; the
+        columns of the others are null in its rows.
     confirm : int, optional
         Run the best setting of each method again, so many times with a fresh seed, and return these runs only. The best of many
         settings was lucky too, so the runs that chose it flatter it. These runs do not.

@@ -84,7 +84,7 @@ def opened(env: Any) -> Iterator[Any]:
 
 
 def _hint(env: Any) -> str:
-    return "; make one environment, not a vector of them" if hasattr(env, "single_observation_space") else ""
+    return "; train_vector takes a vector of environments" if hasattr(env, "single_observation_space") else ""
 
 
 def fitting(env: Any, agent: Any, features: Features) -> Callable[[Any], Any]:

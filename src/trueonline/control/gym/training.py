@@ -92,6 +92,12 @@ class History:
             "evaluations": np.array(self.evaluations, np.float64).reshape(-1, evaluate_episodes),
         }
 
+    def frozen(self, evaluate_episodes: int = 10) -> Training:
+        arrays = self.arrays(evaluate_episodes)
+        for array in arrays.values():
+            array.flags.writeable = False
+        return Training(**arrays)
+
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray]) -> History:
         return cls(**{name: values.tolist() for name, values in arrays.items()}, steps=int(arrays["lengths"].sum()))
@@ -174,10 +180,7 @@ def train(
     >>> len(train(env, agent, features, episodes=50, checkpoint="lake.npz").returns)  # 30 more
     50
     """
-    if episodes is None and steps is None:
-        raise ValueError("episodes or steps must be given, to say when to stop")
-    most = count("episodes", episodes) if episodes is not None else None
-    enough = count("steps", steps, 2**62) if steps is not None else None
+    most, enough = limits(episodes, steps)
     every = count("evaluate_every", evaluate_every) if evaluate_every is not None else None
     trials = count("evaluate_episodes", evaluate_episodes)
     seconds = number("checkpoint_every", checkpoint_every, "a number ≥ 0", lambda v: v >= 0.0)
@@ -210,7 +213,15 @@ def train(
                 written, there = time.monotonic(), len(history.returns)
         if saved is not None and len(history.returns) > there:
             saved.write(agent, history.arrays(trials))
-    return _frozen(history.arrays(trials))
+    return history.frozen(trials)
+
+
+def limits(episodes: int | None, steps: int | None) -> tuple[int | None, int | None]:
+    """When a training ends, checked."""
+    if episodes is None and steps is None:
+        raise ValueError("episodes or steps must be given, to say when to stop")
+    most = count("episodes", episodes) if episodes is not None else None
+    return most, count("steps", steps, 2**62) if steps is not None else None
 
 
 def _episode(
@@ -247,9 +258,3 @@ def _resumed(saved: checkpoints.TrainingCheckpoint, agent: Any, most: int | None
         )
     restore(agent)
     return History.of(arrays)
-
-
-def _frozen(arrays: dict[str, np.ndarray]) -> Training:
-    for array in arrays.values():
-        array.flags.writeable = False
-    return Training(**arrays)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from trueonline.control.gym import environments
 from trueonline.control.gym.train_settings import TrainingSettings
-from trueonline.control.gym.training import train
+from trueonline.control.gym.training import limits, train
 from trueonline.core.compiling.sources import package_code
 from trueonline.inputs import count
 from trueonline.study import engines
@@ -184,12 +184,9 @@ def sweep(
     >>> table.num_rows, len(table["returns"][0])
     (4, 20)
     """
-    if episodes is None and steps is None:
-        raise ValueError("episodes or steps must be given, to say when a run ends")
     if engine.startswith("cuda"):
         raise ValueError(f"engine must be local, dask or dask:ADDRESS, got {engine!r}: agents do not train on a GPU")
-    most = None if episodes is None else count("episodes", episodes)
-    limit = None if steps is None else count("steps", steps, 2**62)
+    most, limit = limits(episodes, steps)
     numbers = tuple(range(count("seeds", seeds))) if isinstance(seeds, int) else tuple(seeds)
     if not numbers or any(isinstance(seed, bool) or not isinstance(seed, int) or seed < 0 for seed in numbers):
         raise ValueError(f"seeds must be a number of seeds, or whole numbers ≥ 0, got {seeds!r}")

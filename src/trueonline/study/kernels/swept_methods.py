@@ -15,7 +15,7 @@ from trueonline.core.family import members
 from trueonline.core.memory import KINDS
 from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
-from trueonline.inputs import protocol_of, ratio
+from trueonline.inputs import number, protocol_of, ratio
 from trueonline.study.checks import grid, initial_weights, provided
 from trueonline.study.kernels.sweep_kernel import compiled, vector_numbers
 from trueonline.words import listed
@@ -201,12 +201,27 @@ def resolved(methods: Any, problem: Any) -> dict[str, Any]:
 
 
 def checks_of(method: Any) -> dict[str, Callable[[str, Any], float]]:
-    """The parameters that a sweep may have for a method, each with its check."""
+    """The parameters that a sweep may have for a method, each with its check: for a class, its arguments that are numbers."""
     if isinstance(method, SweptMethod):
         return method.checks
-    own = getattr(method, "own_parameters", ())
-    eta = {"eta": ratio} if second_step_size(method) is not None else {}
-    return {**eta, **{name: method.method.parameters[name].checked for name in own}}
+    eta: dict[str, Callable[[str, Any], float]] = {"eta": ratio} if second_step_size(method) is not None else {}
+    try:
+        arguments = list(inspect.signature(method).parameters.values())[4:]
+    except (TypeError, ValueError):  # some hide their signature
+        return eta
+    own = [each.name for each in arguments if type(each.default) in (int, float) and each.name != "second_step_size"]
+    return {**eta, **dict.fromkeys(own, number)}
+
+
+def check_points(name: str, method: Any, points: Iterable[Mapping[str, Any]], *common: Any) -> None:
+    """ValueError if a class refuses some values of its parameters."""
+    for point in points:
+        own = {each: value for each, value in point.items() if value is not None and each != "eta"}
+        if own and inspect.isclass(method):
+            try:
+                method(*common, **own)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"parameters of {name} cannot be {own}: {error}") from None
 
 
 def second_step_size(kind: Any) -> float | None:
