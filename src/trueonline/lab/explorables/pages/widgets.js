@@ -439,5 +439,5 @@ trueonline.widgets = (() => {
     }
   }
 
-  return { h, svg, slider, choice, toggle, button, player, legend, chart, format, hash, announce, onResize, reducedMotion, sample, mark, niceTicks, newId };
+  return { h, svg, slider, choice, toggle, button, player, legend, chart, format, hash, announce, onResize, reducedMotion, sample, mark, newId };
 })();
