@@ -107,7 +107,12 @@ def film(path, x, found, alerts, days=(9.25, 11.25), seconds=16, hold=0.15):
     later = np.arange(first, last - ahead)
     low, high_end, mean = (found[f"load@1h{end}"][first : last - ahead] for end in (".low", ".high", ""))
     band = points(np.concatenate([later, later[::-1]]) + ahead, np.concatenate([low, high_end[::-1]]))
-    parts = [
+    parts = []
+    for v in (0, 50, 100):
+        y = bottom - (bottom - top) * v / 100.0
+        parts.append(f'<text x="{left - 8}" y="{y + 5}" text-anchor="end">{v}</text>')
+        parts.append(f'<path d="M{left} {y}H{wide - 16}" stroke="#ddd"/>')
+    parts += [
         f'<g clip-path="url(#ahead)"><polygon points="{band}" fill="#009E73" opacity="0.2"/>',
         f'<polyline points="{points(later + ahead, mean)}" fill="none" stroke="#00785A" stroke-width="2"/></g>',
         '<g clip-path="url(#now)">',
@@ -130,10 +135,6 @@ def film(path, x, found, alerts, days=(9.25, 11.25), seconds=16, hold=0.15):
     for t in range(-(-first // 72) * 72, last, 72):
         when = (begin + t * step).astype(datetime.datetime)
         parts.append(f'<text x="{px(t):.1f}" y="{bottom + 22}" text-anchor="middle">{when:%a %H:%M}</text>')
-    for v in (0, 50, 100):
-        y = bottom - (bottom - top) * v / 100.0
-        parts.append(f'<text x="{left - 8}" y="{y + 5}" text-anchor="end">{v}</text>')
-        parts.append(f'<path d="M{left} {y}H{wide - 16}" stroke="#ddd"/>')
     legend = (
         ("#777", "the signal"),
         ("#00785A", "predicted mean of the coming hour"),

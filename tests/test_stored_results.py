@@ -104,7 +104,7 @@ def test_a_page_has_the_figure_the_numbers_and_the_best_rows(results):
     pages.write(results)
     text = (results / "experiments" / "fig4.md").read_text()
     assert "{figure} ../data/fig4/figure.png" in text
-    assert "x: 0.333; interval: \\[−0.25, 1e−12\\]; all: 6 values from 0.5 to 5" in text
+    assert "x: 0.3333; interval: \\[−0.25, 1e−12\\]; all: 6 values from 0.5 to 5" in text
     assert "ratio: ∞" in text
     assert "| M | tabular | true online TD(λ) | 0.3 | 0.2 | 0.4 | 0.2 | 0.9 |" in text
     assert "0.5 | 0.4 | 0.6" not in text

@@ -20,6 +20,7 @@ from benchmarks.report import Section, as_markdown, from_data, markdown_table, s
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import FAILS, HOLDS, NOISE, deciding
 from trueonline.lab.registry import EXPERIMENTS, experiment
+from trueonline.lab.report.page import label
 
 RESULTS = Path(__file__).parents[1] / "results"
 BADGES = {FAILS: "bdg-danger", NOISE: "bdg-warning", HOLDS: "bdg-success"}  # what does not hold comes first
@@ -336,20 +337,14 @@ def plain(text: str) -> str:
 
 
 def number(value: Any) -> str:
-    """A number of a claim as people read it: three digits, and of a long list of numbers or intervals the range."""
-    if isinstance(value, list):
-        if len(value) > 5 and all(isinstance(each, int | float) for each in value):
-            return f"{len(value)} values from {number(min(value))} to {number(max(value))}"
-        if len(value) > 5 and all(isinstance(each, list) for each in value):
-            return (
-                f"{len(value)} intervals, all between {number(min(map(min, value)))} and {number(max(map(max, value)))}"
-            )
-        return f"[{', '.join(map(number, value))}]"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return {"Infinity": "∞", "-Infinity": "−∞", "NaN": "undefined"}.get(value, str(value))
-    if value == 0 or (isinstance(value, int) and abs(value) < 10_000):
-        return f"{value:g}".replace("-", "−")
-    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
+    """A number of a claim as the report writes it, and of a long list of numbers or intervals the range."""
+    if not isinstance(value, list):
+        return label(value)
+    if len(value) > 5 and all(isinstance(each, int | float) for each in value):
+        return f"{len(value)} values from {label(min(value))} to {label(max(value))}"
+    if len(value) > 5 and all(isinstance(each, list) for each in value):
+        return f"{len(value)} intervals, all between {label(min(map(min, value)))} and {label(max(map(max, value)))}"
+    return f"[{', '.join(map(number, value))}]"
 
 
 def unbroken(text: str) -> str:

@@ -33,7 +33,7 @@ values = np.array(
 )
 with look():
     _, (left, right) = plt.subplots(
-        1, 2, figsize=(6.4, 3.2), layout="constrained", width_ratios=[3, 2]
+        1, 2, figsize=(5.4, 3.6), layout="constrained", width_ratios=[3, 2]
     )
     mesh = left.pcolormesh(position, velocity, values, cmap="viridis", rasterized=True)
     left.contour(

@@ -36,7 +36,7 @@ means = (
 )
 
 with look():
-    _, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.2), layout="constrained")
+    _, (left, right) = plt.subplots(1, 2, figsize=(5.4, 3.6), layout="constrained")
     for name, make in methods.items():
         learner = make(n_features=1, step_size=0.8, trace_decay=1.0, discount=1.0)
         values = learner.run(np.ones((61, 1)), stream.rewards, stream.discounts)
@@ -55,5 +55,5 @@ with look():
         ylim=(0, 1.5),
         title="500 runs, λ = 1",
     )
-    right.legend()
+    right.legend(handlelength=1.4, loc="right")
     plt.show()

@@ -33,7 +33,7 @@ makers = {
 }
 with look():
     picture, axes = plt.subplots(
-        1, 2, figsize=(6.4, 3.2), layout="constrained", sharey=True
+        1, 2, figsize=(5.4, 3.6), layout="constrained", sharey=True
     )
     for axis, steps in zip(axes, (5_000, 100_000), strict=True):
         axis.plot(place, problem.values, color="black", linewidth=1, label="exact value")

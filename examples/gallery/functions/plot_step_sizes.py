@@ -39,7 +39,7 @@ fixed = [learn(alpha)[0] for alpha in alphas]
 adaptive = [learn(alpha, bound=1.0, meta_step_size=0.1)[0] for alpha in alphas]
 _, sizes = learn(0.05, bound=1.0, meta_step_size=0.1)
 with look():
-    _, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.2), layout="constrained")
+    _, (left, right) = plt.subplots(1, 2, figsize=(5.4, 3.6), layout="constrained")
     left.plot(
         piece * np.arange(1, len(sizes) + 1),
         sizes,

@@ -3,7 +3,7 @@
 (() => {
   const { METHODS } = trueonline.methods;
   const { STATES, compare } = trueonline.forwardBackward;
-  const { h, svg, slider, choice, button, player, legend, chart, format, hash, onResize } = trueonline.widgets;
+  const { h, svg, slider, choice, toggle, button, player, legend, chart, format, hash, onResize } = trueonline.widgets;
   const ALL = Object.values(METHODS);
   const two = (v) => v.toFixed(2);
   const three = (v) => format(Math.abs(v) < 5e-4 ? 0 : Number(v.toFixed(3)));
@@ -166,7 +166,7 @@
       h("p", { class: "sum" }, "surprise δ = R + γV′ − V = ", h("span", { class: "nowrap" }, `${s.reward} + ${two(gamma.value)} × ${three(s.vNext)} − ${three(s.v)} = `), h("b", {}, three(s.delta)), h("br"),
         "the guess moved by V − V", h("sub", {}, "old"), " = ", h("b", {}, three(s.v - s.vOld))),
       h("div", { class: "scroll" }, h("table", { class: "numbers" },
-        h("thead", {}, h("tr", {}, ["feature", "x", "trace e", "αδe", ["α(V−V", h("sub", {}, "old"), ")", h("br"), "×(e−x)"], "change of w"].map((text) => h("th", { scope: "col" }, text)))),
+        h("thead", {}, h("tr", {}, ["feature", "x", "trace e", "αδe", ["α(V−V", h("sub", {}, "old"), ")", h("br"), "×(e−x)"], "change"].map((text) => h("th", { scope: "col" }, text)))),
         h("tbody", {}, s.weights.reduce((rows, _, i) => [...rows, h("tr", {}, h("td", {}, kind.value === "tabular" ? place(i) : `${i + 1}`), h("td", {}, three(s.x[i])), h("td", {}, three(s.trace[i])),
           h("td", {}, signed(s.first[i])), h("td", {}, signed(s.second[i])), h("td", {}, h("b", {}, signed(s.first[i] + s.second[i]))))], [])))));
   }
@@ -262,12 +262,13 @@
   ];
   const termsChart = chart({ title: "Difference from the forward view", label: "The difference from the forward view with and without each term", height: 270, x: { label: "time step" },
     y: { label: "difference", log: true, min: 1e-17, max: 1000, ticks: [1e-17, 1e-13, 1e-9, 1e-5, 1e-1], format: (v) => (v === 1e-17 ? "0" : format(v, 1).replace("1·", "")) } });
-  document.getElementById("terms").prepend(legend(VARIANTS), termsChart.element);
+  const shown = VARIANTS.map((one, i) => toggle({ ...one, label: one.name, value: i < 2, onChange: () => drawTerms() }));
+  document.getElementById("terms").prepend(h("div", { class: "toggles", role: "group", "aria-label": "Terms" }, shown.map((one) => one.element)), termsChart.element);
 
   function drawTerms() {
     const settings = { kind: kind.value, seed, alpha: alpha.value, gamma: gamma.value, lam: lam.value };
     const within = (difference) => Math.min(Math.max(difference, 1e-17), 1000);
-    termsChart.draw({ x: { min: 0, max: last() }, series: VARIANTS.map((one, i) => ({ ...one, markers: "all", width: 8 - 2 * i, opacity: 0.4 + 0.2 * i,
+    termsChart.draw({ x: { min: 0, max: last() }, series: VARIANTS.filter((_, i) => shown[i].value).map((one) => ({ ...one, markers: "all",
       points: [[0, 1e-17], ...trueonline.forwardBackward.apart(settings, ...one.terms).map((step, k) => [k + 1, within(step.apart)])] })) });
   }
 

@@ -418,11 +418,13 @@ trueonline.widgets = (() => {
   const PAGES = { traces: "Traces", forward_backward: "Forward and backward", random_walk: "Random walk", memory: "Memory", off_policy: "Off-policy", step_sizes: "Step-sizes" };
   function links() {
     const names = Object.keys(PAGES);
-    const here = names.findIndex((name) => location.pathname.endsWith(`/${name}.html`));
-    if (here < 0) return; // the index has its cards
+    const here = names.findIndex((name) => location.pathname.endsWith(`/${name}.html`)); // −1: the index, which has its cards
     const link = (name) => h("a", { href: `${name}.html`, "aria-current": name === names[here] && "page" }, PAGES[name]);
-    document.querySelector("header.site nav").prepend(...names.map(link));
-    for (const [word, name] of [["Next: ", names[here + 1]], ["Before: ", names[here - 1]]])
+    const header = document.querySelector("header.site");
+    header.prepend(
+      h("a", { class: "home", href: "index.html", "aria-current": here < 0 && "page" }, "trueonline, explained"),
+      h("nav", { "aria-label": "Pages" }, here < 0 ? [] : names.map(link), [...header.children]));
+    for (const [word, name] of here < 0 ? [] : [["Next: ", names[here + 1]], ["Before: ", names[here - 1]]])
       if (name) document.querySelector("footer.site").prepend(word, link(name), ". ");
   }
 
@@ -437,5 +439,5 @@ trueonline.widgets = (() => {
     }
   }
 
-  return { h, svg, slider, choice, toggle, button, player, legend, chart, format, hash, announce, onResize, reducedMotion, sample, mark, niceTicks, newId };
+  return { h, svg, slider, choice, toggle, button, player, legend, chart, format, hash, announce, onResize, reducedMotion, sample, mark, newId };
 })();
