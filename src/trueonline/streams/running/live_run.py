@@ -95,7 +95,7 @@ class _Signal:
         target = self.predictor.observed.index(self.predictor.targets[0])
         self.newest = [float(answers.signals[-1, target]), float(answers.predictions[-1, 0])]
 
-    def listed(self, skill: float) -> dict[str, Any]:
+    def listed(self, skill: float, scored: int) -> dict[str, Any]:
         """The signal in the list of a fleet."""
         value, prediction = (None if not math.isfinite(each) else each for each in self.newest)
         return {
@@ -107,6 +107,10 @@ class _Signal:
             "alerts": self.alarmed,
             "last": self.alerts[-1] if self.alerts else None,
             "better": None if math.isnan(skill) else skill,
+            "scored": scored,
+            "step": self.predictor.usual_interval,
+            "horizon": self.predictor.horizons[0],
+            "discount": self.predictor.scales[0].discount,
             "samples": self.samples,
         }
 
@@ -218,10 +222,10 @@ class _Reporter:
                 "skill",
                 "gauge",
                 "1 - error / that of the better naive forecast.",
-                of_signals(lambda each: skills[each.name]),
+                of_signals(lambda each: skills[each.name][0]),
             ),
         ]
-        return health, figures, [each.listed(skills[each.name]) for each in worst[:LISTED] if each.samples]
+        return health, figures, [each.listed(*skills[each.name]) for each in worst[:LISTED] if each.samples]
 
     def _rate(self) -> float:
         """The samples a second, over the last seconds. NaN while there are too few."""
@@ -231,11 +235,11 @@ class _Reporter:
         return (last - first) / (end - begin) if end > begin else math.nan
 
 
-def _skill(predictor: Predictor) -> float:
-    """How much better than the better naive forecast the first question is answered so far."""
+def _skill(predictor: Predictor) -> tuple[float, int]:
+    """How much better than the better naive forecast the first question is answered so far, and over how many samples."""
     so_far = predictor.scores_so_far()
     error, naive = so_far["error"][0], min(so_far["hold"][0], so_far["mean"][0])
-    return float(1.0 - error / naive) if naive > 0.0 else math.nan
+    return float(1.0 - error / naive) if naive > 0.0 else math.nan, int(so_far["scored"][0])
 
 
 def scores(predictor: Predictor, ended: bool) -> dict[str, np.ndarray]:

@@ -114,6 +114,13 @@ class SourceAddress:
         return listed(map(shown_address, self.names), most=MAX_NAMED_FILES)
 
     @property
+    def title(self) -> str:
+        """The names without their folders."""
+        if self.kind is not None:
+            return self.shown
+        return listed((os.path.basename(os.path.normpath(name)) for name in self.names), most=MAX_NAMED_FILES)
+
+    @property
     def stored(self) -> str | list[str]:
         """The names as they are stored and compared: without user and password."""
         names = [without_credentials(name) for name in self.names]
