@@ -2,9 +2,8 @@
 
 import pytest
 
-from trueonline.streams.sources import SourceAddress
 from trueonline.streams.running.stream_checkpoint import Checkpoint
-from trueonline.streams.sources import Mqtt, open_source, shown_address, without_credentials
+from trueonline.streams.sources import Mqtt, SourceAddress, open_source, shown_address, without_credentials
 from trueonline.streams.sources.addresses import PASSWORD, USER, Address, credentials, tls_context
 
 SECRET = "s3cret"

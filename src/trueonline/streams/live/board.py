@@ -102,11 +102,8 @@ class Hubs:
 
     def _add(self, name: str) -> None:
         hub = self._make(name)
-        hub.listen(self._woken)
+        hub.wake = lambda: self.wake()  # noqa: PLW0108  (a server may come later)
         self.of = {**self.of, name: hub}
-
-    def _woken(self) -> None:
-        self.wake()
 
 
 def _escaped(text: str) -> str:
