@@ -2,9 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
-import urllib.error
 import urllib.request
 
 import numpy as np
@@ -13,9 +10,8 @@ import pyarrow.csv
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests.processes import start, wait_for
-from tests.streams.live.helpers import connect, get, heard, small_hub
-from tests.streams.mosquitto import free_port
+from tests.processes import wait_for
+from tests.streams.live.helpers import command, connect, get, heard, small_hub
 from trueonline.streams.live import Board, Hubs, Server
 from trueonline.streams.live.board import MAX_HUBS
 
@@ -31,35 +27,28 @@ def fleet(tmp_path):
     x[1400, 2] += 100.0
     times, names = np.repeat(60.0 * np.arange(T), 3), NAMES * T
     pyarrow.csv.write_csv(pa.table({"time": times, "pump": names, "flow": x.ravel()}), path)
-    port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "trueonline",
-        "live",
-        str(path),
+    options = [
         "--time",
         "time",
         "--by",
         "pump",
         "--target",
         "flow",
+        "--horizon",
+        "10min",
+        "--pace",
+        "1e9",
+        "--alert",
+        "0.99",
     ]
-    command += ["--horizon", "10min", "--pace", "1e9", "--port", str(port), "--alert", "0.99"]
-    process = start(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}/"
+    with command(path, *options, cwd=tmp_path) as process:
 
-    def ended():
-        try:
-            with urllib.request.urlopen(f"{address}health") as answer:
+        def ended():
+            with urllib.request.urlopen(f"{process.url}health") as answer:
                 return json.load(answer)["state"] == "ended"
-        except urllib.error.URLError:
-            return False
 
-    wait_for(ended, "end of the stream")
-    yield address, process
-    process.kill()
-    process.wait()
+        wait_for(ended, "end of the stream")
+        yield process.url, process
 
 
 def test_the_list_has_the_worst_first_and_leads_to_charts(browser, fleet):

@@ -25,10 +25,8 @@ from trueonline.streams.sources.broker import Broker
 
 QUEUE_MESSAGES = 10_000  # messages that may wait for the broker
 STALL_SECONDS = 2.0  # seconds for a broker that is connected and takes nothing
-LAST_SECONDS, MAX_LAST_TURNS = (
-    1.0,
-    10,
-)  # seconds for messages that wait when the run ends, and how often so many, if samples can wait
+# Seconds for messages that wait when the run ends, and how often so many, if samples can wait.
+LAST_SECONDS, MAX_LAST_TURNS = 1.0, 10
 CONNECT_SECONDS = 10.0  # seconds for the first connection
 
 

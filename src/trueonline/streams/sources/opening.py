@@ -25,12 +25,8 @@ from trueonline.words import listed
 FILE = "file"  # as the column of names: each file is a signal
 Spec = str | os.PathLike | Sequence[str | os.PathLike]
 
-SCHEMES: dict[str, type[Source]] = {
-    "mqtt": Mqtt,
-    "mqtts": Mqtt,
-    "lsl": Lsl,
-    "arm": Arm,
-}  # a new kind of address is one more entry
+# A new kind of address is one more entry.
+SCHEMES: dict[str, type[Source]] = {"mqtt": Mqtt, "mqtts": Mqtt, "lsl": Lsl, "arm": Arm}
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,8 @@ from trueonline.streams.sources.replayable_file import FileReader, ReplayableFil
 from trueonline.streams.sources.sample import BLOCK_ROWS, Block, check_columns, opening, shown
 
 BUFFER_BYTES = 2**20  # bytes of a column that are read at a time
-DAMAGE_ERRORS = (
-    OSError,
-    ValueError,
-    MemoryError,
-    OverflowError,
-)  # what a damaged file may end in, beside pyarrow's own errors
+# What a damaged file may end in, beside pyarrow's own errors.
+DAMAGE_ERRORS = (OSError, ValueError, MemoryError, OverflowError)
 RECENT_ROWS = 64  # rows before a position that tell one file from another
 
 
