@@ -225,20 +225,8 @@ def test_each_topic_is_a_signal(tmp_path):
     broker, out = Broker(tmp_path), tmp_path / "out.csv"
     try:
         with publisher(broker.port) as publish:
-            process = started(
-                broker.url("plant/+/flow"),
-                "--time",
-                "time",
-                "--target",
-                "flow",
-                "--by",
-                "topic",
-                "--out",
-                out,
-                "--samples",
-                "60",
-                "--json",
-            )
+            options = ["--time", "time", "--target", "flow", "--by", "topic", "--samples", "60", "--json"]
+            process = started(broker.url("plant/+/flow"), *options, "--out", out)
             while process.poll() is None:
                 for k, name in enumerate(("a", "b", "c")):
                     publish({"time": time.time(), "flow": k}, topic=f"plant/{name}/flow")

@@ -50,66 +50,62 @@ def attempts(function, times):
             continue
 
 
-def test_indices_that_change_during_a_call_of_a_horde():
+def a_horde():
+    """A horde, what it learns from, and calls of it."""
     rng = np.random.default_rng(0)
-    good = np.array([rng.choice(N, 9, replace=False) for _ in range(T + 1)])
-    horde = Horde(N, [Question("a", 0.9), Question("b", 0.5, method="accumulate", step_size=0.01)])
-    X, x, C, starts = good.copy(), good[0].copy(), np.ones((T, 2)), np.arange(T + 1) == 0
-    horde.run(good, C)
-    with writing(X, good, 2**40, good[::-1], -(2**40)), writing(x, good[0], 2**40, good[1], -(2**40)):
-        attempts(lambda: horde.run(X, C, starts=starts), 20)
-        attempts(lambda: horde.update(C[0], x), 200)
-        attempts(lambda: horde.predict(x), 200)
-    again = Horde(N, horde.questions)
-    again.restore(horde.state())
-    assert np.isfinite(again.weights("a")).all()
+    X = np.array([rng.choice(N, 9, replace=False) for _ in range(T + 1)])
+    C, starts = np.ones((T, 2)), np.arange(T + 1) == 0
+    calls = [
+        lambda it, X: it.run(X, C, starts=starts),
+        lambda it, X: it.update(C[0], X[0]),
+        lambda it, X: it.predict(X[0]),
+    ]
+    return Horde(N, [Question("a", 0.9), Question("b", 0.5, method="accumulate", step_size=0.01)]), X, calls
 
 
-def test_indices_that_change_during_a_call_of_a_mixture():
+def a_mixture():
+    """The same of a mixture."""
     experts = [Expert("hold"), Expert("hold", "tiles", step_size=0.3, trace_decay=0.9)]
-    mixture = Mixture([FeatureSet("tiles", N, 1)], experts, ["hold"])
-    good = np.random.default_rng(0).integers(N, size=(T, 1))
-    X, values = good.copy(), np.sin(np.arange(float(T)))
-    mixture.run(good, values, values[:, None], 0.5)
+    X, values = np.random.default_rng(0).integers(N, size=(T, 1)), np.sin(np.arange(float(T)))
+    return Mixture([FeatureSet("tiles", N, 1)], experts, ["hold"]), X, [
+        lambda it, X: it.run(X, values, values[:, None], 0.5)
+    ]  # fmt: skip
+
+
+def numbers(it):
+    return it.weights("a") if isinstance(it, Horde) else it.weights
+
+
+@pytest.mark.parametrize("made", [a_horde, a_mixture])
+def test_indices_may_change_during_a_call(made):
+    it, good, calls = made()
+    calls[0](it, good)
+    X = good.copy()
     with writing(X, good, 2**40, good[::-1], -(2**40)):
-        attempts(lambda: mixture.run(X, values, values[:, None], 0.5), 40)
-    again = Mixture([FeatureSet("tiles", N, 1)], experts, ["hold"])
-    again.restore(mixture.state())
-    assert np.isfinite(again.weights).all()
+        for call in calls:
+            attempts(lambda call=call: call(it, X), 40)
+    again = made()[0]
+    again.restore(it.state())
+    assert np.isfinite(numbers(again)).all()
 
 
-def in_threads(function, threads=4):
-    with ThreadPoolExecutor(threads) as pool:
-        for each in [pool.submit(function) for _ in range(threads)]:
+@pytest.mark.parametrize("made", [a_horde, a_mixture])
+def test_threads_may_share_it(made):
+    """All do the same, so whose turn it is makes no difference."""
+    (it, X, calls), (alone, _, _) = made(), made()
+    for each in (it, alone):
+        calls[0](each, X)
+
+    def work(it):
+        for call in (calls[0], calls[-1]) * 10:
+            call(it, X)
+
+    with ThreadPoolExecutor(4) as pool:
+        for each in [pool.submit(work, it) for _ in range(4)]:
             each.result()
-
-
-def test_threads_may_share_a_horde():
-    horde = Horde(N, [Question("a", 0.9), Question("b", 0.5)])
-    rng = np.random.default_rng(0)
-    x = [rng.choice(N, 9, replace=False) for _ in range(50)]
-    horde.start(x[0])
-    C = np.ones(2)
-
-    def work():
-        for t in range(500):
-            horde.update(C, x[t % 50])
-            horde.predict(x[t % 50])
-
-    in_threads(work)
-    assert horde.steps == 2000
-    again = copy.deepcopy(horde)
-    np.testing.assert_array_equal(again.predict(x[3]), horde.predict(x[3]))
-    assert np.isfinite(again.update(C, x[4])).all()
-
-
-def test_threads_may_share_a_mixture():
-    experts = [Expert("hold"), Expert("hold", "tiles", step_size=0.3, trace_decay=0.9)]
-    mixture = Mixture([FeatureSet("tiles", N, 1)], experts, ["hold"])
-    X, values = np.arange(50)[:, None], np.sin(np.arange(50.0))
-    in_threads(lambda: [mixture.run(X, values, values[:, None], 0.5) for _ in range(50)])
-    assert mixture.samples == 4 * 50 * 50
-    again = copy.deepcopy(mixture)
-    np.testing.assert_array_equal(
-        again.run(X, values, values[:, None], 0.5), mixture.run(X, values, values[:, None], 0.5)
-    )
+    for _ in range(4):
+        work(alone)
+    np.testing.assert_array_equal(numbers(it), numbers(alone))
+    again = copy.deepcopy(it)
+    np.testing.assert_array_equal(calls[-1](again, X), calls[-1](it, X))
+    assert np.isfinite(numbers(again)).all()

@@ -50,7 +50,7 @@ def command(pace: Any, host: str, port: int, token: str | None, limit: int | Non
         if pace is None and not address.is_live and not given["follow"]:
             pace = "fit"
         chosen, setup = understood(given, pace)
-        page = predict_command.Page(address.shown, host, port, token)
+        page = predict_command.Page(address.title, host, port, token)
         run = predict_command.prepare(chosen, setup, sys.stdout, say, page.open)
         with predict_command.until_stopped() as stop:
             if not chosen.quiet:

@@ -2,11 +2,16 @@
 
 import http.client
 import json
+import re
 import struct
+import subprocess
+import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
+from tests.processes import start
 from tests.processes import wait_for as until
 from trueonline.problems import arm
 from trueonline.streams.live import Hub, PageQuestion, messages
@@ -103,6 +108,23 @@ def heard(client, wanted):
             return unpack(message)
         if isinstance(message, str) and json.loads(message)["type"] == wanted:
             return json.loads(message)
+
+
+@contextmanager
+def command(*arguments, **options):
+    """`trueonline live`, and the address of its page."""
+    arguments = [sys.executable, "-m", "trueonline", "live", *map(str, arguments), "--port", "0"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = start(arguments, **pipes, **options)
+    try:
+        line = process.stderr.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line + process.stderr.read()
+        process.url = found[0]
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 class Browser:

@@ -2,9 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
-import urllib.error
 import urllib.request
 
 import numpy as np
@@ -13,9 +10,8 @@ import pyarrow.csv
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests.processes import start, wait_for
-from tests.streams.live.helpers import connect, get, heard, small_hub
-from tests.streams.mosquitto import free_port
+from tests.processes import wait_for
+from tests.streams.live.helpers import command, connect, get, heard, small_hub
 from trueonline.streams.live import Board, Hubs, Server
 from trueonline.streams.live.board import MAX_HUBS
 
@@ -31,35 +27,28 @@ def fleet(tmp_path):
     x[1400, 2] += 100.0
     times, names = np.repeat(60.0 * np.arange(T), 3), NAMES * T
     pyarrow.csv.write_csv(pa.table({"time": times, "pump": names, "flow": x.ravel()}), path)
-    port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "trueonline",
-        "live",
-        str(path),
+    options = [
         "--time",
         "time",
         "--by",
         "pump",
         "--target",
         "flow",
+        "--horizon",
+        "10min",
+        "--pace",
+        "1e9",
+        "--alert",
+        "0.99",
     ]
-    command += ["--horizon", "10min", "--pace", "1e9", "--port", str(port), "--alert", "0.99"]
-    process = start(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}/"
+    with command(path, *options, cwd=tmp_path) as process:
 
-    def ended():
-        try:
-            with urllib.request.urlopen(f"{address}health") as answer:
+        def ended():
+            with urllib.request.urlopen(f"{process.url}health") as answer:
                 return json.load(answer)["state"] == "ended"
-        except urllib.error.URLError:
-            return False
 
-    wait_for(ended, "end of the stream")
-    yield address, process
-    process.kill()
-    process.wait()
+        wait_for(ended, "end of the stream")
+        yield process.url, process
 
 
 def test_the_list_has_the_worst_first_and_leads_to_charts(browser, fleet):
@@ -75,6 +64,10 @@ def test_the_list_has_the_worst_first_and_leads_to_charts(browser, fleet):
         assert driver.execute_script("return document.querySelector('#state').textContent") == "the stream has ended"
         assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
     assert int(driver.execute_script(ROWS)[0][5]) >= 1  # alerts
+    assert all("%" in row[4] for row in driver.execute_script(ROWS))  # 1500 samples are 150 horizons
+    driver.switch_to.new_window("tab")
+    driver.get(address)
+    wait_for(lambda: len(driver.execute_script(ROWS)) == 3, "list")
     driver.execute_script(
         "document.querySelectorAll('#list a').forEach((a) => { if (a.textContent === 'd/ü') a.click(); })"
     )
@@ -83,8 +76,11 @@ def test_the_list_has_the_worst_first_and_leads_to_charts(browser, fleet):
     wait_for(lambda: driver.execute_script("return trueonline.alerts('flow@10min').length"), "alert")
     process.send_signal(signal.SIGTERM)
     state = "return document.querySelector('#state').textContent"
-    wait_for(lambda: driver.execute_script(state) == "trueonline was stopped", "orderly stop")
-    driver.get_log("browser")  # it tries to connect again, and says so
+    for _ in range(2):
+        wait_for(lambda: driver.execute_script(state) == "trueonline was stopped", "orderly stop")
+        driver.get_log("browser")  # it tries to connect again, and says so
+        driver.close() if len(driver.window_handles) > 1 else None
+        driver.switch_to.window(driver.window_handles[0])
     driver.set_window_size(1200, 800)
 
 
@@ -123,6 +119,8 @@ def test_charts_are_few_and_only_those_of_known_signals():
             heard(client, "hello")
             assert late in hubs.of
             assert len(hubs.of) == MAX_HUBS
+        with connect(served) as client:
+            assert heard(client, "hello")["title"] == "An arm"  # the list, which only waits for the end
         with connect(served, "/feed?signal=nobody") as client, pytest.raises(ConnectionClosed) as caught:
             client.recv()
         assert caught.value.rcvd.code == 1008

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.streams.live.helpers import QUESTIONS, RATE, SIGNALS, publish, readings, small_hub
+from tests.streams.live.helpers import RATE, publish, readings, small_hub
 from trueonline.streams.live import Hub, PageQuestion
 from trueonline.streams.predictor import Answers
 
@@ -97,24 +97,6 @@ def test_first_shown_is_one_question_a_target():
     assert small_hub().first_shown() == (0, 2)
     many = [PageQuestion(f"{s}{k}", s, 0.9, 1.0, "mean") for s in "abcdef" for k in range(2)]
     assert Hub(many, list("abcdef")).first_shown() == (0, 2, 4, 6)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"questions": ()}, "at least one"),
-        ({"questions": (*QUESTIONS, QUESTIONS[0])}, "two questions have the name 'position, 0.5 s'"),
-        ({"signals": ("position", "force", "grip", "force")}, "two signals"),
-        ({"signals": ("position", "force")}, "about 'grip'"),
-        ({"questions": (PageQuestion("a", "force", 1.5, 1.0, "mean"),)}, "discount"),
-        ({"questions": (PageQuestion("a", "force", None, None, "mean"),)}, "the horizon of 'a', which has no discount"),
-        ({"questions": (PageQuestion("a", "force", 0.5, 1.0, "sum"),)}, "mean or return, got 'sum'"),
-        ({"kept": 0}, "kept"),
-    ],
-)
-def test_a_hub_is_made_of_sound_parts(change, message):
-    with pytest.raises(ValueError, match=message):
-        Hub(**{"questions": QUESTIONS, "signals": SIGNALS, **change})
 
 
 def test_misshapen_samples_and_status_change_nothing():

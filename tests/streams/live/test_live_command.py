@@ -1,37 +1,17 @@
 """`trueonline live`: the command, its page, and its end."""
 
 import json
-import re
 import signal
 import socket
 import subprocess
-import sys
 import time
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from tests.processes import start
 from tests.processes import wait_for as until
+from tests.streams.live.helpers import command
 from trueonline.problems import arm
-
-
-@contextmanager
-def command(*arguments, **options):
-    """`trueonline live`, and the address of its page."""
-    arguments = [sys.executable, "-m", "trueonline", "live", *map(str, arguments), "--port", "0"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = start(arguments, **pipes, **options)
-    try:
-        line = process.stderr.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, line + process.stderr.read()
-        process.url = found[0]
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def ended(process, browser):

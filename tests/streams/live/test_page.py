@@ -166,8 +166,8 @@ def test_marks_of_time_say_when_they_are(browser, width, begin):
             steps = np.unique(np.diff(times).round(6))
             assert len(steps) == 1
             assert steps[0] in (1, 2, 5, 10, 15, 30)
-            assert len([words for _, words in marks if words]) >= (2 if width > 400 else 1)
-            for k, (time_, words) in enumerate(marks[:-1]):  # at the right there may be no room
+            assert len(marks) >= 2
+            for k, (time_, words) in enumerate(marks):
                 assert words == expected(time_, k == 0)
                 assert time_ == round(time_)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from trueonline.streams.running.stream_checkpoint import Checkpoint
-from trueonline.streams.sources import Mqtt, open_source, shown_address, without_credentials
+from trueonline.streams.sources import Mqtt, SourceAddress, open_source, shown_address, without_credentials
 from trueonline.streams.sources.addresses import PASSWORD, USER, Address, credentials, tls_context
 
 SECRET = "s3cret"
@@ -168,3 +168,17 @@ def test_the_title_of_the_page_has_no_password(monkeypatch):
     result = CliRunner().invoke(main, ["live", "mqtt://ann:s3cret@host:1884/a/b", "--target", "a", "--rate", "40"])
     assert "enough" in result.output
     assert titles == ["mqtt://host:1884/a/b"]
+
+
+@pytest.mark.parametrize(
+    ("names", "title"),
+    [
+        ("/var/log/pump.csv", "pump.csv"),
+        ("logs/", "logs"),
+        (["logs/a.csv", "logs/b.csv"], "a.csv and b.csv"),
+        ("mqtt://ann:secret@host/plant/flow", "mqtt://host/plant/flow"),
+        ("-", "-"),
+    ],
+)
+def test_the_title_of_a_source_has_no_folder_and_no_password(names, title):
+    assert SourceAddress.of(names).title == title

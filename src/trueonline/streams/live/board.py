@@ -91,8 +91,8 @@ class Hubs:
         return self.of.get(name)
 
     def get(self, name: str) -> Hub | None:
-        """The hub of a signal for a page. None if there is no such signal."""
-        if name not in self._known:
+        """The hub of a signal for a page, or an empty one for "", the list. None if there is no such signal."""
+        if name and name not in self._known:
             return None
         if name not in self.of:
             idle = [each for each, hub in self.of.items() if not hub.pages]
@@ -102,11 +102,8 @@ class Hubs:
 
     def _add(self, name: str) -> None:
         hub = self._make(name)
-        hub.listen(self._woken)
+        hub.wake = lambda: self.wake()  # noqa: PLW0108  (a server may come later)
         self.of = {**self.of, name: hub}
-
-    def _woken(self) -> None:
-        self.wake()
 
 
 def _escaped(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from trueonline.inputs import count, positive, unit
+from trueonline.inputs import count
 from trueonline.streams.live import messages
 from trueonline.streams.live.history import BucketHistory, Buckets
 
@@ -109,11 +109,6 @@ class Hub:
         The newest samples that pages get one by one.
     offset : float, optional
         How many seconds the clock of the input is east of UTC. None if its times are numbers. A status may change it.
-
-    Raises
-    ------
-    ValueError
-        If a question is about a signal that is not there, or names occur twice.
     """
 
     def __init__(
@@ -126,7 +121,6 @@ class Hub:
     ) -> None:
         self.questions, self.signals = tuple(questions), tuple(signals)
         self.title, self.offset = str(title), offset
-        _check(self.questions, self.signals)
         wide = len(self.signals) + 3 * len(self.questions)
         self.size = max(min(count("kept", kept), RING_BYTES // (17 + 4 * wide)), 2)
         self._times, self._received = np.empty(self.size), np.empty(self.size)
@@ -138,7 +132,7 @@ class Hub:
         most = max(min(MAX_BUCKETS, HISTORY_BYTES // (16 + 4 * (wide + 2 * len(self.signals)))), 2)
         self._history = BucketHistory(wide, len(self.signals), most, max(self.size // most, 1))
         self.pages = 0  # that look at it, as the server counts them
-        self._wakes: tuple[Callable[[], None], ...] = ()
+        self.wake: Callable[[], None] = lambda: None  # the server's, for news. The thread that learns calls it
         self._status = Status()
         self._number = {name: number for number, name in enumerate(self.signals)}
 
@@ -182,7 +176,7 @@ class Hub:
         now = time() if received is None else received
         self._received[at : at + upper], self._received[: len(t) - upper] = now, now
         self._done = end
-        self._wake()
+        self.wake()
 
     def report(self, status: Mapping[str, Any]) -> None:
         """Show the status.
@@ -211,11 +205,7 @@ class Hub:
             before.alerts if alerts is None else messages.text("alerts", {"alerts": alerts}),
             before.experts if experts is None else experts,
         )
-        self._wake()
-
-    def _wake(self) -> None:
-        for wake in self._wakes:
-            wake()
+        self.wake()
 
     # --- For servers ------------------------------------------------------------------------------
 
@@ -228,14 +218,6 @@ class Hub:
     def status(self) -> Status:
         """The newest report."""
         return self._status
-
-    def listen(self, wake: Callable[[], None]) -> None:
-        """Call `wake` whenever there is news. The thread that learns calls it, so it must be quick."""
-        self._wakes = (*self._wakes, wake)
-
-    def forget(self, wake: Callable[[], None]) -> None:
-        """Stop calling `wake`."""
-        self._wakes = tuple(each for each in self._wakes if each != wake)
 
     def hello(self) -> str:
         """The first message to a page."""
@@ -306,26 +288,3 @@ class Hub:
         """The columns of signals, predictions, and the lower and upper ends of their bands."""
         firsts = (len(self.signals) + k * len(self.questions) for k in range(3))
         return (*signals, *(first + number for first in firsts for number in questions))
-
-
-def _check(questions: tuple[PageQuestion, ...], signals: tuple[str, ...]) -> None:
-    if not questions:
-        raise ValueError("questions must have at least one question to show")
-    names = [question.name for question in questions]
-    for kind, group in (("signals", list(signals)), ("questions", names)):
-        if len(set(group)) < len(group):
-            twice = next(name for name in group if group.count(name) > 1)
-            raise ValueError(f"two {kind} have the name {twice!r}; give each a name of its own")
-    known = set(signals)
-    for question in questions:
-        if question.meaning not in ("mean", "return"):
-            raise ValueError(f"the meaning of {question.name!r} must be mean or return, got {question.meaning!r}")
-        if question.discount is None:
-            positive(f"the horizon of {question.name!r}, which has no discount,", question.horizon)
-        elif not isinstance(question.discount, str):
-            unit(f"the discount of {question.name!r}", question.discount)
-        for name in (question.target, question.discount):
-            if isinstance(name, str) and name not in known:
-                raise ValueError(
-                    f"the question {question.name!r} is about {name!r}, which is not one of the signals {', '.join(signals)}"
-                )

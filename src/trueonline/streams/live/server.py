@@ -139,10 +139,7 @@ class Server:
     def stop(self) -> None:
         """Stop serving. Pages are disconnected, and try to connect again until there is another server."""
         if self._thread is not None:
-            if isinstance(self.hub, Hub):
-                self.hub.forget(self._wake)
-            else:
-                self.hub.wake = lambda: None
+            self.hub.wake = lambda: None
             self._server.should_exit = True
             self._thread.join()
         self._socket.close()
@@ -172,10 +169,7 @@ class Server:
             await asyncio.sleep(0.002)
         if not serving.done():
             self._loop = asyncio.get_running_loop()
-            if isinstance(self.hub, Hub):
-                self.hub.listen(self._wake)
-            else:
-                self.hub.wake = self._wake
+            self.hub.wake = self._wake
             ready.set()
         tidying = asyncio.create_task(self._tidy())
         await serving

@@ -21,7 +21,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, TextIO
+from typing import Any, ClassVar, TextIO
 
 import numpy as np
 
@@ -36,9 +36,7 @@ class Output(ABC):
 
     rows = 0  # written so far
     last_time = -math.inf  # of the rows that a resumed run found, in seconds
-    labels: Labels | None = (
-        None  # the names behind the codes in the last column, where that column names the signals of a fleet
-    )
+    labels: Labels | None = None  # the names behind the codes in the last column, where it names the signals of a fleet
     style = TimeStyle()  # of the times; set before the first row, and before `resume`
     at_checkpoints: ClassVar[bool] = False  # whether rows are only written when a checkpoint is
 
@@ -140,6 +138,13 @@ def open_output(
     output.labels = labels
     output.check_place()
     return output
+
+
+def with_none(numbers: np.ndarray) -> list[Any]:
+    """Numbers for JSON, which has none for what is not finite."""
+    found = numbers.astype(object)
+    found[~np.isfinite(numbers)] = None
+    return found.tolist()
 
 
 class Nowhere(Output):

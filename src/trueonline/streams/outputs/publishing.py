@@ -17,6 +17,7 @@ import numpy as np
 
 from trueonline.streams.outputs.alerts import Alert
 from trueonline.streams.outputs.fleet_alerts import FleetAlert
+from trueonline.streams.outputs.output import with_none
 from trueonline.streams.predictor import Answers
 from trueonline.streams.sources import Labels, TimeStyle, shown_address
 from trueonline.streams.sources.addresses import Address, check_topic
@@ -24,10 +25,8 @@ from trueonline.streams.sources.broker import Broker
 
 QUEUE_MESSAGES = 10_000  # messages that may wait for the broker
 STALL_SECONDS = 2.0  # seconds for a broker that is connected and takes nothing
-LAST_SECONDS, MAX_LAST_TURNS = (
-    1.0,
-    10,
-)  # seconds for messages that wait when the run ends, and how often so many, if samples can wait
+# Seconds for messages that wait when the run ends, and how often so many, if samples can wait.
+LAST_SECONDS, MAX_LAST_TURNS = 1.0, 10
 CONNECT_SECONDS = 10.0  # seconds for the first connection
 
 
@@ -97,8 +96,8 @@ class Publisher:
     def _messages(self, answers: Answers, style: TimeStyle) -> Iterator[dict[str, Any]]:
         unknown = np.full(answers.predictions.shape, np.nan)
         parts = [unknown if part is None else part for part in (answers.predictions, answers.low, answers.high)]
-        rows = _with_none(np.stack(parts, axis=-1))
-        surprise = [None] * len(rows) if answers.surprise is None else _with_none(answers.surprise)
+        rows = with_none(np.stack(parts, axis=-1))
+        surprise = [None] * len(rows) if answers.surprise is None else with_none(answers.surprise)
         signals: Sequence[str | None] = [None] * len(rows)
         if self._labels is not None and answers.codes is not None:
             signals = self._labels.of(answers.codes)
@@ -165,10 +164,3 @@ def check_no_circle(source: str, url: str) -> None:
         raise ValueError(
             f"--publish {shown_address(url)} is on a topic that the source {shown_address(source)} listens to; name another topic"
         )
-
-
-def _with_none(numbers: np.ndarray) -> list[Any]:
-    """Numbers for JSON, which has none for what is not finite."""
-    found = numbers.astype(object)
-    found[~np.isfinite(numbers)] = None
-    return found.tolist()

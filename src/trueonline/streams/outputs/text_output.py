@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ import numpy as np
 
 from trueonline.files import write_whole
 from trueonline.streams.outputs.marks import fitting_marks, mark, mark_next
-from trueonline.streams.outputs.output import FileOutput, Output
+from trueonline.streams.outputs.output import FileOutput, Output, with_none
 from trueonline.streams.sources.cells import moment
 from trueonline.streams.sources.clock import Clock
 
@@ -132,18 +131,12 @@ class JsonLines(TextOutput):
     """Writes an object for each row."""
 
     def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:
-        time, *names = (json.dumps(name, ensure_ascii=False) for name in self._columns)
-        stamps = self.style.texts(times)
-        if self.style.is_iso:
-            stamps = [f'"{stamp}"' for stamp in stamps]
-        cells = [[_json(x) for x in row] for row in predictions.tolist()]
+        rows = with_none(predictions)
         if self.labels is not None:
-            for row, name in zip(cells, self.labels.of(predictions[:, -1]), strict=True):
-                row[-1] = json.dumps(name, ensure_ascii=False)
-        return "".join(
-            "".join([f"{{{time}: {stamp}", *(f", {name}: {x}" for name, x in zip(names, row, strict=True)), "}\n"])
-            for stamp, row in zip(stamps, cells, strict=True)
-        )
+            rows = [[*row[:-1], name] for row, name in zip(rows, self.labels.of(predictions[:, -1]), strict=True)]
+        found = zip(self.style.values(times), rows, strict=True)
+        objects = (dict(zip(self._columns, (time, *row), strict=True)) for time, row in found)
+        return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in objects)
 
     def _columns_fit(self, line: bytes) -> bool:
         try:
@@ -187,7 +180,3 @@ def _csv_lines(output: Output, times: np.ndarray, predictions: np.ndarray) -> st
         names = {name: _head_line([name]) for name in set(output.labels.of(predictions[:, -1]))}
         rows = [f"{row},{names[name][:-1]}" for row, name in zip(rows, output.labels.of(predictions[:, -1]), strict=True)]
     return "".join(f"{stamp},{row}\n" for stamp, row in zip(output.style.texts(times), rows, strict=True))
-
-
-def _json(x: float) -> str:
-    return repr(x) if math.isfinite(x) else "null"

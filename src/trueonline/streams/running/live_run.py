@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any
@@ -19,10 +20,8 @@ from trueonline.streams.running.stream_run import Run
 from trueonline.streams.sources import TimeStyle
 
 REPORT_SECONDS = 0.5  # seconds between reports of scores and counters to the page
-BOARD_SECONDS, BOARD_SHARE = (
-    2.0,
-    50.0,
-)  # seconds between reports of all signals, which take at most a fiftieth of the time
+# Seconds between reports of all signals, which take at most a fiftieth of the time.
+BOARD_SECONDS, BOARD_SHARE = 2.0, 50.0
 ALERTS_KEPT = 100  # the newest of them are known to a page that is opened later
 RATE_REPORTS = 11  # reports over which the rate is measured
 LISTED, MEASURED = 200, 1000  # signals of a fleet in the list, and those that have figures of their own
@@ -95,7 +94,7 @@ class _Signal:
         target = self.predictor.observed.index(self.predictor.targets[0])
         self.newest = [float(answers.signals[-1, target]), float(answers.predictions[-1, 0])]
 
-    def listed(self, skill: float) -> dict[str, Any]:
+    def listed(self, skill: float, scored: int) -> dict[str, Any]:
         """The signal in the list of a fleet."""
         value, prediction = (None if not math.isfinite(each) else each for each in self.newest)
         return {
@@ -107,6 +106,10 @@ class _Signal:
             "alerts": self.alarmed,
             "last": self.alerts[-1] if self.alerts else None,
             "better": None if math.isnan(skill) else skill,
+            "scored": scored,
+            "step": self.predictor.usual_interval,
+            "horizon": self.predictor.horizons[0],
+            "discount": self.predictor.scales[0].discount,
             "samples": self.samples,
         }
 
@@ -185,43 +188,28 @@ class _Reporter:
         """What the board tells: health, figures, and the list of signals, the worst first."""
         worst = sorted(self._signals.values(), key=lambda each: -each.worst)
         alerts = sum(each.alarmed for each in worst)
-        health = {
-            "state": shared["state"],
-            "samples": samples,
-            "signals": len(worst),
-            "alerts": alerts,
-            "note": shared["note"],
-        }
+        health = {name: shared[name] for name in ("state", "note")}
+        health |= {"samples": samples, "signals": len(worst), "alerts": alerts}
         skills = {each.name: _skill(each.predictor) for each in worst[:MEASURED]}
-
-        def of_signals(value: Any) -> list[tuple[dict[str, str], float]]:
-            return [
-                ({"signal": each.name} if each.name else {}, value(each)) for each in worst[:MEASURED] if each.samples
-            ]
-
-        figures = [
+        dropped = [({"reason": reason}, number) for reason, number in shared["dropped"].items()]
+        figures: list[tuple[str, str, str, list[Any]]] = [
             ("samples", "counter", "Samples learned from.", [({}, samples)]),
             ("alerts", "counter", "Alerts.", [({}, alerts)]),
-            (
-                "dropped",
-                "counter",
-                "Samples that were dropped.",
-                [({"reason": k}, n) for k, n in shared["dropped"].items()],
-            ),
+            ("dropped", "counter", "Samples that were dropped.", dropped),
             ("signals", "gauge", "Signals.", [({}, len(worst))]),
             ("uptime_seconds", "gauge", "Seconds since the start.", [({}, shared["uptime"])]),
-            ("last_sample_seconds", "gauge", "When the newest sample came.", of_signals(lambda each: each.arrived)),
-            ("surprise", "gauge", "The largest surprise of late, fading.", of_signals(lambda each: each.worst)),
-            ("value", "gauge", "The newest value.", of_signals(lambda each: each.newest[0])),
-            ("prediction", "gauge", "The newest prediction.", of_signals(lambda each: each.newest[1])),
-            (
-                "skill",
-                "gauge",
-                "1 - error / that of the better naive forecast.",
-                of_signals(lambda each: skills[each.name]),
-            ),
         ]
-        return health, figures, [each.listed(skills[each.name]) for each in worst[:LISTED] if each.samples]
+        of_each: dict[tuple[str, str], Callable[[_Signal], float]] = {
+            ("last_sample_seconds", "When the newest sample came."): lambda each: each.arrived,
+            ("surprise", "The largest surprise of late, fading."): lambda each: each.worst,
+            ("value", "The newest value."): lambda each: each.newest[0],
+            ("prediction", "The newest prediction."): lambda each: each.newest[1],
+            ("skill", "1 - error / that of the better naive forecast."): lambda each: skills[each.name][0],
+        }
+        measured = [({"signal": each.name} if each.name else {}, each) for each in worst[:MEASURED] if each.samples]
+        for (name, about), value in of_each.items():
+            figures.append((name, "gauge", about, [(labels, value(each)) for labels, each in measured]))
+        return health, figures, [each.listed(*skills[each.name]) for each in worst[:LISTED] if each.samples]
 
     def _rate(self) -> float:
         """The samples a second, over the last seconds. NaN while there are too few."""
@@ -231,11 +219,11 @@ class _Reporter:
         return (last - first) / (end - begin) if end > begin else math.nan
 
 
-def _skill(predictor: Predictor) -> float:
-    """How much better than the better naive forecast the first question is answered so far."""
+def _skill(predictor: Predictor) -> tuple[float, int]:
+    """How much better than the better naive forecast the first question is answered so far, and over how many samples."""
     so_far = predictor.scores_so_far()
     error, naive = so_far["error"][0], min(so_far["hold"][0], so_far["mean"][0])
-    return float(1.0 - error / naive) if naive > 0.0 else math.nan
+    return float(1.0 - error / naive) if naive > 0.0 else math.nan, int(so_far["scored"][0])
 
 
 def scores(predictor: Predictor, ended: bool) -> dict[str, np.ndarray]:

@@ -68,9 +68,8 @@ class Options:
     alert_webhook: str | None = None
     quiet: bool = False
     by: str | None = None
-    of_signals: Mapping[str, Mapping[str, Any]] = field(
-        default_factory=dict
-    )  # settings of signals, by patterns of their names
+    # Settings of signals, by patterns of their names:
+    of_signals: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     shard: tuple[int, int] = (1, 1)  # part 0 stands for all parts
 
     def of(self, name: str, setting: str, default: Any) -> Any:

@@ -144,7 +144,7 @@ class Run:
                 finishing = self.source.finish(STOP_SECONDS)
                 if not finishing:
                     break
-            clean = self._cleaned() if limit is None else self._cleaned_to(limit)
+            clean = self._cleaned(limit)
             if clean is None:
                 self.ended = not finishing
                 self._at_end |= self.ended
@@ -174,22 +174,16 @@ class Run:
         if self.publisher is not None:
             self.publisher.publish(answers, style, alerts)
 
-    def _cleaned(self) -> Clean | None:
-        """The next samples; None at the end."""
+    def _cleaned(self, limit: int | None) -> Clean | None:
+        """The next samples, but no more than `limit` in all. The rest of a block counts as not read. None at the end."""
+        before = None if limit is None else (self.source.position(), self.cleaner.state(), limit - self.samples)
         block = self.source.read(READ_SECONDS)
         if block is None:
             return None
-        return self.cleaner(replace(block, times=block.times + self._shift) if self._shift else block)
-
-    def _cleaned_to(self, limit: int) -> Clean | None:
-        """The next samples, but no more than `limit` in all. The rest of a block counts as not read."""
-        position, state, left = self.source.position(), self.cleaner.state(), limit - self.samples
-        block = self.source.read(READ_SECONDS)
-        if block is None:
-            return None
-        shifted = replace(block, times=block.times + self._shift)
+        shifted = replace(block, times=block.times + self._shift) if self._shift else block
         clean = self.cleaner(shifted)
-        if len(clean) > left:
+        if before is not None and len(clean) > before[2]:
+            position, state, left = before
             assert clean.rows is not None
             rows = int(clean.rows[left - 1]) + 1
             self.cleaner.restore(state)

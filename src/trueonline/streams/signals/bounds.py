@@ -11,13 +11,7 @@ import numpy as np
 
 from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.inputs import FLOATS, Resumable, floats, number
-from trueonline.streams.signals.signal_blocks import (
-    BIG,
-    all_finite,
-    blank_rows,
-    bounded,
-    check_finite,
-)
+from trueonline.streams.signals.signal_blocks import BIG, all_finite, bounded, check_finite
 from trueonline.streams.sources.sample import named
 
 
@@ -102,7 +96,6 @@ class Bounds(Resumable):
             self._low[i], self._high[i] = _checked_pair(name, pair)
             self._fixed[i] = True
         self._clipped, self._widened = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        self._blank = np.zeros((1, size))
         self._arrays = (self._fixed, self._low, self._high, self._clipped, self._widened)
         names_of_arrays = ("fixed", "low", "high", "clipped", "widened")
         self._state = {"names": np.array(self.names), **dict(zip(names_of_arrays, self._arrays, strict=True))}
@@ -147,7 +140,7 @@ class Bounds(Resumable):
             If the values do not fit. No bound has moved then.
         """
         if type(values) is np.ndarray and values.dtype is FLOATS and values.ndim == 2:
-            out = blank_rows(self._blank, values)
+            out = np.empty((len(values), len(self.names)))
             try:
                 if self._quick(values, out):
                     return out
@@ -160,7 +153,7 @@ class Bounds(Resumable):
                 f"got shape {values.shape}"
             )
         check_finite("values", values)
-        out = blank_rows(self._blank, values)
+        out = np.empty(values.shape)
         call(_SCALE, *self._arrays, values, out)
         return out
 

@@ -12,17 +12,10 @@ import numpy as np
 from trueonline.core.compiling.kernels import call, kernel, specialise
 from trueonline.inputs import FLOATS, Resumable, floats, positive
 from trueonline.streams.signals.expressions import CALENDAR, ENVELOPE, FUNCTIONS, LAG, LOWPASS, VELOCITY, Expression
-from trueonline.streams.signals.signal_blocks import (
-    BOOLEANS,
-    all_finite,
-    blank_rows,
-    bounded,
-    check_finite,
-)
+from trueonline.streams.signals.signal_blocks import BOOLEANS, all_finite, bounded, check_finite
 
-ROUNDING_SHARE = (
-    0.01  # the share of the time between samples by which a sample may be too young for a lag: times are rounded
-)
+# The share of the time between samples by which a sample may be too young for a lag, because times are rounded.
+ROUNDING_SHARE = 0.01
 ROOM_FACTOR, SPARE_SAMPLES = 1.25, 8  # a lag has room for this factor, and this many, more samples than the rate says
 MAX_ROOM = 2**22  # samples that a lag may have to remember
 
@@ -198,7 +191,6 @@ class Signals(Resumable):
         self._marks = np.zeros((len(self._rooms), 3), np.int64)
         self._state = {"names": np.array(self.names), "memory": self._memory, "marks": self._marks}
         row, gains = np.zeros(len(used) + len(program)), np.zeros(len(seconds) - len(self._rooms))
-        self._blank = np.zeros((1, len(wanted)))
         self._kernel = _DERIVE if len(program) else _SELECT
         every = (program, seconds, wanted, self._memory, self._marks, row, gains)
         self._arrays: tuple[Any, ...] = every if len(program) else (len(used), wanted, self._memory)
@@ -234,14 +226,8 @@ class Signals(Resumable):
             If the block does not fit. Nothing has changed then.
         """
         arrays = type(times) is type(values) is type(starts) is np.ndarray
-        if (
-            arrays
-            and times.dtype is FLOATS
-            and values.dtype is FLOATS
-            and starts.dtype is BOOLEANS
-            and not self._calendar
-        ):
-            out = blank_rows(self._blank, times)
+        if arrays and times.dtype is values.dtype is FLOATS and starts.dtype is BOOLEANS and not self._calendar:
+            out = np.empty((times.size, len(self.names)))
             try:
                 if self._quick(times, values, starts, out):
                     return out
@@ -250,7 +236,7 @@ class Signals(Resumable):
         times, values, starts = self._checked(times, values, starts)
         if self._calendar:
             values = np.column_stack([values, *(_calendar(name, times + offset) for name in self._calendar)])
-        out = blank_rows(self._blank, times)
+        out = np.empty((len(times), len(self.names)))
         call(self._kernel, *self._arrays, times, values, starts, out)
         return out
 

@@ -34,12 +34,6 @@ def all_finite(values):
 # --- In Python ------------------------------------------------------------------------------------
 
 
-def blank_rows(blank: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Room for as many rows as another array has. For a single row, a copy is faster than np.empty."""
-    rows = like.shape[0] if like.ndim else 0
-    return blank.copy() if rows == 1 else np.empty((rows, blank.shape[1]))
-
-
 def check_finite(name: str, array: np.ndarray) -> None:
     """ValueError, with the first position, unless all numbers are finite."""
     wrong = np.argwhere(~np.isfinite(array))

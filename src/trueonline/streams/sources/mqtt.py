@@ -125,9 +125,7 @@ class Mqtt(LiveSource):
             self._sequences.note(_topic_of(message), None)
         else:
             rows = self._rows(message.payload, _topic_of(message))
-            if len(rows) == 1:
-                self._ring.put_one(*rows[0])
-            elif rows:
+            if rows:
                 self._ring.put(np.array([time for time, _ in rows]), np.array([values for _, values in rows]))
 
     def _rows(self, payload: bytes, topic: str) -> list[Row]:

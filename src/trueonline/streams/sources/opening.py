@@ -25,12 +25,8 @@ from trueonline.words import listed
 FILE = "file"  # as the column of names: each file is a signal
 Spec = str | os.PathLike | Sequence[str | os.PathLike]
 
-SCHEMES: dict[str, type[Source]] = {
-    "mqtt": Mqtt,
-    "mqtts": Mqtt,
-    "lsl": Lsl,
-    "arm": Arm,
-}  # a new kind of address is one more entry
+# A new kind of address is one more entry.
+SCHEMES: dict[str, type[Source]] = {"mqtt": Mqtt, "mqtts": Mqtt, "lsl": Lsl, "arm": Arm}
 
 
 @dataclass(frozen=True)
@@ -112,6 +108,13 @@ class SourceAddress:
     def shown(self) -> str:
         """The names as they may be shown: without user and password, and not too many."""
         return listed(map(shown_address, self.names), most=MAX_NAMED_FILES)
+
+    @property
+    def title(self) -> str:
+        """The names without their folders."""
+        if self.kind is not None:
+            return self.shown
+        return listed((os.path.basename(os.path.normpath(name)) for name in self.names), most=MAX_NAMED_FILES)
 
     @property
     def stored(self) -> str | list[str]:

@@ -19,12 +19,8 @@ from trueonline.streams.sources.sample import BLOCK_ROWS, Block, check_columns, 
 
 BUFFER_BYTES = 2**20  # bytes of a column that are read at a time, in a large file
 SMALL = 2**25  # bytes of a file that is read without a buffer, for which a damaged page could claim any size
-DAMAGE_ERRORS = (
-    OSError,
-    ValueError,
-    MemoryError,
-    OverflowError,
-)  # what a damaged file may end in, beside pyarrow's own errors
+# What a damaged file may end in, beside pyarrow's own errors.
+DAMAGE_ERRORS = (OSError, ValueError, MemoryError, OverflowError)
 RECENT_ROWS = 64  # rows before a position that tell one file from another
 
 

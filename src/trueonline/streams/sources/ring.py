@@ -45,20 +45,6 @@ class Ring:
             self._length += len(times)
             self._changed.notify()
 
-    def put_one(self, time: float, values: list[float]) -> None:
-        """The same for a single sample, without an array of it."""
-        size = len(self._times)
-        with self._changed:
-            self.received += 1
-            at = (self._first + self._length) % size
-            if self._length == size:
-                self.dropped += 1
-                self._first = (self._first + 1) % size
-            else:
-                self._length += 1
-            self._times[at], self._values[at] = time, values
-            self._changed.notify()
-
     def take(self, timeout: float | None) -> Block | None:
         """The samples that wait, at most a block, or None if the queue is closed. A failure is raised after what arrived."""
         with self._changed:

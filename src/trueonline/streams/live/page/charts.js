@@ -50,9 +50,9 @@ export class Chart {
     Object.assign(this, { rightAxis });
     const steady = this.steady = [steadyRange(), steadyRange()];
     const axis = { stroke: colours.soft, font: "11px system-ui, sans-serif", grid: { stroke: colours.grid, width: 1 }, ticks: { show: false } };
-    const numbers = { ...axis, size: 58, gap: 4, values: (_, ticks, __, ___, step) => axisMarks(ticks, step) };
+    const numbers = { ...axis, size: width < 400 ? 46 : 58, gap: 4, values: (_, ticks, __, ___, step) => axisMarks(ticks, step) };
     // Pixels between two marks of time: less on a phone, where few have room, but not where they have decimals.
-    const apart = (_, __, from, to, wide) => (wide < 400 && to - from > 8 ? 50 : 70);
+    const apart = (_, __, from, to, wide) => (wide >= 400 || to - from <= 8 ? 70 : this.clock.dates ? 50 : 40);
     const scale = this.raw ? "sum" : "y";
     const line = (stroke, width, more = {}) => ({ scale, stroke, width, points: { show: false }, spanGaps: false, ...more });
     const edge = (more = {}) => line("transparent", 0, more);
@@ -194,9 +194,9 @@ export class Chart {
     }
   }
 
-  // What is written at marks of the time axis, unless it would not fit at the right end.
+  // What is written at marks of the time axis, unless it would not fit at the right end. Beside an axis it does.
   times(u, ticks, step) {
-    const [from, to] = this.range, room = (30 * (to - from) * devicePixelRatio) / u.bbox.width;
+    const [from, to] = this.range, room = this.rightAxis ? -1 : (30 * (to - from) * devicePixelRatio) / u.bbox.width;
     const words = labels(ticks, step, this.clock);
     this.marks = ticks.map((tick, k) => [tick, to - tick > room ? words[k] : ""]);
     return this.marks.map(([, label]) => label);

@@ -2,12 +2,13 @@
 
 import { clockOf, moment } from "./axis.js";
 import { write } from "./figures.js";
-import { alertWords, amount, percent, whole } from "./words.js";
+import { alertWords, amount, isEarly, percent, whole } from "./words.js";
+import { Connection } from "./wire.js";
 
 const $ = (id) => document.getElementById(id);
 const EVERY = 2000; // ms between two looks
-const STATES = { learning: "learning", ended: "the stream has ended", stopped: "stopped" };
-let known = null, silent = false;
+const STATES = { learning: "learning", ended: "the stream has ended", stopped: "trueonline was stopped", lost: "connection lost – trying again" };
+let known = null, silent = false, stopped = false;
 
 history.replaceState(null, "", location.pathname); // the token is in the cookie now, and need not be in the address
 
@@ -16,7 +17,7 @@ async function look() {
     const answer = await fetch("signals");
     if (!answer.ok) throw new Error(answer.statusText);
     known = await answer.json();
-    silent = false;
+    silent = stopped = false;
   } catch {
     silent = true;
   }
@@ -25,8 +26,8 @@ async function look() {
 }
 
 function tell() {
-  const state = silent ? (known?.state === "stopped" ? "stopped" : "lost") : known.state;
-  write("state", { lost: "connection lost – trying again", ...STATES }[state] ?? "waiting for samples");
+  const state = stopped ? "stopped" : silent ? "lost" : known?.state;
+  write("state", STATES[state] ?? "waiting for samples");
   $("state").dataset.state = state;
   if (!known) return;
   for (const name of ["signals", "samples", "alerts"]) write(name, whole(name === "signals" ? known.of ?? known.signals.length : known[name]));
@@ -41,13 +42,15 @@ function tell() {
   write("more", found.length ? `and ${whole(left)} more that are less surprising` : known.signals.length ? "no signal has that in its name" : "Waiting for samples …");
 }
 
-function row({ name, value, prediction, worst, alerts, last, better, time }) {
+function row(signal) {
+  const { name, value, prediction, worst, alerts, last, time } = signal;
   const line = document.createElement("tr"), link = document.createElement("a"), head = document.createElement("th");
   head.scope = "row";
   link.href = `?signal=${encodeURIComponent(name)}`;
   link.textContent = name;
   head.append(link);
-  const skill = better === null ? "–" : `${better < -0.005 ? "−" : ""}${percent(better)}`;
+  const early = isEarly(signal, signal.scored, signal.step), better = early ? null : signal.better;
+  const skill = better !== null ? `${better < -0.005 ? "−" : ""}${percent(better)}` : early && signal.better !== null ? "early" : "–";
   const alert = last ? `${moment(last.time, 1, clockOf(time, 0))}: ${alertWords(last)}` : "";
   const cells = [[worst.toFixed(3), worst >= 0.99 ? "bad" : ""], [amount(value, 4)], [amount(prediction, 4)],
     [skill, better >= 0.005 ? "good" : better <= -0.005 ? "bad" : ""], [alerts ? whole(alerts) : "–"], [alert, "what"]];
@@ -62,3 +65,7 @@ function row({ name, value, prediction, worst, alerts, last, better, time }) {
 
 $("find").addEventListener("input", tell);
 look();
+new Connection(() => {}, null, (_, orderly) => { // it only tells how the server ended
+  stopped ||= orderly;
+  tell();
+});
