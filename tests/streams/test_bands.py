@@ -8,7 +8,6 @@ import pytest
 from trueonline.streams.accuracy.bands import (
     ERRORS_PER_WAIT,
     FIRST_ERRORS,
-    FULL_MISSES,
     LEVEL_RATE,
     MAX_ERRORS,
     MAX_OPEN_WEIGHT,
@@ -53,7 +52,7 @@ def by_definition(p, c, gammas, starts, coverage, room):
             since = 0 if ERRORS_PER_WAIT * since >= samples else since
             if np.isfinite(low[k]):
                 missed = p[k] + error > high[k], p[k] + error < low[k]
-                step, least = min(1, FULL_MISSES / samples), -np.log(0.5 / alpha) / LEVEL_RATE
+                step, least = min(1, ERRORS_PER_WAIT / samples), -np.log(0.5 / alpha) / LEVEL_RATE
                 excess = [max(e + step * (m - alpha), least) for e, m in zip(excess, missed, strict=True)]
         if len(kept) >= MIN_ERRORS:
             up, down = (min(alpha * np.exp(-LEVEL_RATE * e), 0.5) for e in excess)
@@ -100,7 +99,9 @@ def test_the_first_band_comes_with_the_fourth_error():
     x = np.array([0.0, 1.0, -1.0, 2.0, 3.0, 0.0])
     low, high, _ = one_step(x, 0 * x)
     assert np.isnan(low[:4]).all()
-    assert (low[4], high[4]) == pytest.approx((-2.0, 6.0))  # the largest of four errors, stretched by √(1 / (5 · 0.05))
+    assert (low[4], high[4]) == pytest.approx(
+        (-math.sqrt(2.0), 3.0 * math.sqrt(2.0))
+    )  # the largest of four errors, times (1 / (5 · 0.05))^¼
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.9, 0.98])

@@ -17,7 +17,7 @@ sixteenth of the time that a prediction waits.
 Quantiles of the past alone promise nothing about the future. So each side counts its *excess*, the misses beyond those that are
 due: with α = (1 − coverage) / 2,
 
-    E ← max(E + s·([e_k beyond the band that was given] − α),  −ln(½/α)/η)    level = α·exp(−ηE)    s = min(1, 64/w)
+    E ← max(E + s·([e_k beyond the band that was given] − α),  −ln(½/α)/η)    level = α·exp(−ηE)    s = min(1, 16/w)
 
 where w is the number of samples that a prediction waits. A band that turns out too narrow was given w times before that shows, so
 a step of 1 for each of many would widen the band by far too much. The band leaves out the share `level` of the errors in memory. If
@@ -27,7 +27,7 @@ missed, and hits narrow it, at most to the median error.
 **The first bands.** Errors of neighbouring samples say almost the same, so a stream has only about one error a wait that is worth
 its name. Until there are eight of them, the range of the signal so far stands in: a mean of coming values seldom leaves it. After n
 values it reaches from the least to the largest, and by 1/n of this further, because the next value is beyond the largest of n with
-the probability 1/(n + 1). A band reaches the share 0.7·(1 − errors / 8) of the way from its own end to that of the range, if that
+the probability 1/(n + 1). A band reaches the share 0.6·(1 − errors / 8) of the way from its own end to that of the range, if that
 is further out. So the first band comes with the second sample.
 
 **Guarantee.** Let the errors of one side be at most B, and let the largest error in memory be at least b > 0. Above
@@ -69,15 +69,14 @@ UNKNOWN_WEIGHT = 0.995  # nothing is known of a return of which more is open
 MAX_WAITING = 1024  # samples
 MAX_ERRORS = 512  # errors in memory, for each question
 ERRORS_PER_WAIT = 16  # errors that are kept of as many samples as a prediction waits
-FULL_MISSES = 64  # misses that count in full while a prediction waits
 FIRST_ERRORS = 20  # the first errors, which are all kept
 MIN_ERRORS = 4  # errors in memory when the first band is given
-LEVEL_RATE = 0.03  # η: a miss beyond those that are due lowers the level by this share
-TAIL_EXPONENT = 0.5  # ξ: the tail beyond the largest error, as heavy as one with barely a finite variance
+LEVEL_RATE = 0.1  # η: a miss beyond those that are due lowers the level by this share
+TAIL_EXPONENT = 0.25  # ξ: the tail beyond the largest error, as heavy as one with barely a finite fourth moment
 MAX_LEVEL = 0.5  # the largest level: the band shrinks to the median error
 MIN_WIDTH = 1e-12  # of the prediction, or of 1 if that is 0: no band is narrower
 SURE_ERRORS = 8.0  # errors after which the range of the signal no longer widens a band
-RANGE_SHARE = 0.7  # how far a first band reaches towards the ends of the range, which holds nearly everything
+RANGE_SHARE = 0.6  # how far a first band reaches towards the ends of the range, which holds nearly everything
 LOWEST, HIGHEST, VALUES = range(3)  # columns of the ranges: of the signal so far, and how many values there were
 
 SINCE = 3  # a column of the rings behind those of `queues`: the errors that came true since one was kept
@@ -145,7 +144,11 @@ def come_true(
 ):  # fmt: skip
     """Take the oldest waiting sample, of `maps` that have their map, for true: learn from its errors."""
     ring[SINCE] += 1
-    kept, step, known = ERRORS_PER_WAIT * ring[SINCE] >= maps, min(1.0, FULL_MISSES / maps), math.sqrt(1.0 - left * left)
+    kept, step, known = (
+        ERRORS_PER_WAIT * ring[SINCE] >= maps,
+        min(1.0, ERRORS_PER_WAIT / maps),
+        math.sqrt(1.0 - left * left),
+    )
     for q in range(size):
         own, k = pointer(slots, oldest + q), first + q
         note = pointer(memory, 2 * k)
