@@ -131,6 +131,13 @@ def test_every_file_is_reachable_from_the_index_and_every_link_leads_somewhere()
     assert seen == set(FILES)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_to_notice_stands_directly_above_its_figure(page):
+    text = page.path.read_text()
+    above = re.findall(r'What to notice</h3>(?:(?!</div>).)*</div>\s*<div class="play"', text, re.S)
+    assert len(above) == text.count("What to notice") > 0
+
+
 def test_all_files_together_are_small():
     assert sum(path.stat().st_size for path in FILES) < 400_000
 
