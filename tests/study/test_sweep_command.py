@@ -226,11 +226,7 @@ def test_shares_end_with_the_same_table_as_one_command(spec, tmp_path):
     ("text", "options", "message"),
     [
         ("[[problems", [], "is not TOML"),
-        (SPEC.replace("0.4", "nan"), [], "step_sizes must be a finite number > 0, got nan"),
-        ('[[problems]]\nkind = "arrays"\npath = "gone.npz"', [], "gone.npz"),
-        ('[[problems]]\nkind = "maze"', [], "unknown kind of problem 'maze'"),
         (SPEC, ["--engine", "dask"], "the engine dask needs the extra: pip install 'trueonline[dask]'"),
-        (SPEC, ["--engine", "gpu"], "unknown engine 'gpu'; known are local, dask, dask:ADDRESS, cuda and cuda:NUMBER"),
         (SPEC, ["--shard", "4/3"], "shard must be i/N with 1 ≤ i ≤ N, got '4/3'"),
     ],
 )
