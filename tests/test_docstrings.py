@@ -4,7 +4,6 @@ import inspect
 from functools import cached_property
 from importlib import import_module
 
-import pytest
 from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import Validator, validate
 
@@ -90,9 +89,9 @@ def errors_of(name, thing, text):
     return [f"{code}: {message}" for code, message in found if code in CHECKS]
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_a_public_name_is_documented(name):
-    assert not errors_of(name, *PUBLIC[name])
+def test_public_names_are_documented():
+    assert len(PUBLIC) > 1000
+    assert {name: errors for name, about in PUBLIC.items() if (errors := errors_of(name, *about))} == {}
 
 
 def test_missing_parts_are_found():

@@ -65,7 +65,7 @@ def test_the_choice_is_even():
     assert len({mutant.name for mutant in chosen}) == 84
     assert {sum(mutant.folder == folder for mutant in chosen) for folder in mutants.TESTS} == {12}
     assert min(sum(mutant.kind == kind for mutant in chosen) for kind in KINDS) >= 84 // len(KINDS) - 4
-    for mutant in chosen:
+    for mutant in chosen[::8]:  # some of each folder, of which there are seven
         source = (ROOT / "src" / "trueonline" / mutant.file).read_bytes()
         assert ast.dump(ast.parse(mutant.planted(source))) != ast.dump(ast.parse(source))
     assert all((ROOT / "tests" / name).exists() for names in mutants.TESTS.values() for name in names)

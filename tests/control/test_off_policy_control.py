@@ -134,11 +134,10 @@ def on_baird(make, alpha, steps=20_000, **more):
     return np.abs(agent.weights).max()
 
 
-def test_gq_stays_stable_where_others_diverge():
-    diverging = [on_baird(make, 0.01) for make in (control.ExpectedSarsa, control.TreeBackupQ, control.WatkinsQ)]
-    assert min(diverging) > 1e4
-    for eta in (1.0, 4.0, 16.0):
-        assert on_baird(control.GQ, 0.01, second_step_size=eta * 0.01) < 10.0
+def test_gq_stays_stable_where_q_learning_diverges():
+    """With λ = 0 and a greedy target, Expected Sarsa(λ), Tree Backup(λ) and Watkins's Q(λ) are the same."""
+    assert on_baird(control.ExpectedSarsa, 0.01) > 1e4
+    assert on_baird(control.GQ, 0.01, second_step_size=0.04) < 10.0
 
 
 @pytest.mark.parametrize(("alpha", "lam", "diverges"), [(0.5, 0.9, True), (0.5, 0.3, False), (0.1, 0.9, False)])

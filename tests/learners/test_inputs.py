@@ -329,6 +329,27 @@ def test_arguments_by_other_names_are_recognised(kind, given, message):
         kind(**given)
 
 
+OF_OTHERS = [
+    (
+        to.TrueOnlineTD,
+        {"initial_step_size": 0.5},
+        "TrueOnlineTD takes no initial_step_size: its step-sizes do not come from",
+    ),
+    (to.WISTD, {"bound": 1.0}, "WISTD takes neither bound nor meta_step_size"),
+    (to.WISTD, {"meta_step_size": 0.01}, "WISTD takes neither bound nor meta_step_size"),
+    (to.WISTD, {"initial_step_size": 0.0}, "initial_step_size must be"),
+    (to.WISGTD, {}, "WISGTD needs second_step_size"),
+    (to.SwiftTD, {"theta": 0.1}, "SwiftTD takes no argument 'theta': use meta_step_size"),
+    (to.SwiftTD, {"second_step_size": 0.1}, "SwiftTD takes no argument 'second_step_size'"),
+]
+
+
+@pytest.mark.parametrize(("kind", "given", "message"), OF_OTHERS)
+def test_arguments_of_other_methods_are_refused(kind, given, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        kind(**GOOD, **given)
+
+
 def test_many_predictions_at_once_are_those_of_predict():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(20, 6))

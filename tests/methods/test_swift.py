@@ -162,14 +162,3 @@ def test_damaged_parts_are_refused(part, change):
 def test_settings_without_meaning_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         to.SwiftTD(**{**SETTINGS, **settings})
-
-
-def test_other_arguments_are_named():
-    with pytest.raises(TypeError, match="SwiftTD takes no argument 'theta': use meta_step_size"):
-        to.SwiftTD(**SETTINGS, theta=0.1)
-    with pytest.raises(TypeError, match="SwiftTD takes no argument 'second_step_size'"):
-        to.SwiftTD(**SETTINGS, second_step_size=0.1)
-    learner = to.SwiftTD(**SETTINGS)
-    learner.start(0)
-    with pytest.raises(TypeError, match="takes no ratio"):
-        learner.update(1.0, 1, ratio=1.0)

@@ -96,19 +96,6 @@ def test_a_schedule_gives_the_first_step_size_too(tmp_path):
     np.testing.assert_array_equal(learner.usage, [0.5 * 2.0 + 2.0, 2.0])
 
 
-def test_what_a_method_does_not_take_is_refused():
-    settings = {"n_features": 2, "step_size": 0.1, "trace_decay": 0.9, "discount": 0.9}
-    with pytest.raises(TypeError, match="TrueOnlineTD takes no initial_step_size: its step-sizes do not come from"):
-        to.TrueOnlineTD(**settings, initial_step_size=0.5)
-    for option in ({"bound": 1.0}, {"meta_step_size": 0.01}):
-        with pytest.raises(TypeError, match="WISTD takes neither bound nor meta_step_size"):
-            to.WISTD(**settings, **option)
-    with pytest.raises(ValueError, match="initial_step_size must be"):
-        to.WISTD(**settings, initial_step_size=0.0)
-    with pytest.raises(TypeError, match="WISGTD needs second_step_size"):
-        to.WISGTD(**settings)
-
-
 @each_method
 def test_usage_that_is_taken_back_leaves_nothing(name):
     """η = 1 forgets earlier usage, and ρ = 0 with γλ = 1 takes back that of the episode. Its inverse would be noise, not 0."""

@@ -3,35 +3,25 @@
 Here processes die at the worst moment. `make test-hostile` kills them at random ones.
 """
 
-import errno
-import os
 import random
 import signal
 import subprocess
 import sys
-import threading
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from tests.processes import PATIENCE, start, wait_for
-from trueonline import files, study
-from trueonline.cli import main
+from tests.processes import PATIENCE
+from trueonline import study
 from trueonline.study import sweep_file
-from trueonline.study.storage import store
-from trueonline.study.storage.store import Store
-
-BIN = Path(sys.executable).parent
 
 SPEC = """
 methods = ["true_online"]
 step_sizes = [0.01, 0.03, 0.1, 0.3]
 trace_decays = [0.0, 0.5, 0.9, 1.0]
-runs = {runs}
-steps = {steps}
+runs = 5
+steps = 20
 seed = 7
 [[problems]]
 kind = "random_mrp"
@@ -43,39 +33,24 @@ seed = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]
 
 
 class Study:
-    """The spec as a file, its cases and its results when nothing happens."""
+    """The spec as a file, its 18 tasks of no time, and its results when nothing happens."""
 
-    def __init__(self, folder, runs, steps):
+    def __init__(self, folder):
         self.spec = folder / "spec.toml"
-        self.spec.write_text(SPEC.format(runs=runs, steps=steps))
+        self.spec.write_text(SPEC)
         self.cases = sweep_file.read(self.spec)
         self.names = {task.name for case in self.cases for task in case.tasks()}
         self.expected = study.run(self.cases, threads=1)
 
-    def command(self, out, *options):
-        return [str(BIN / "trueonline"), "sweep", str(self.spec), "--out", str(out), *options]
-
-
-@pytest.fixture(scope="module")
-def long(tmp_path_factory):
-    """18 tasks of about a twentieth of a second each."""
-    return Study(tmp_path_factory.mktemp("long"), runs=9, steps=1000)
-
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory):
-    """18 tasks of no time."""
-    return Study(tmp_path_factory.mktemp("short"), runs=5, steps=20)
+    return Study(tmp_path_factory.mktemp("short"))
 
 
 def results(folder):
     """The names of the tasks that have a result."""
     return {path.stem for path in folder.glob("*.parquet")}
-
-
-def all_is_right(given, folder):
-    assert results(folder) == given.names
-    assert study.run(given.cases, out=folder).equals(given.expected)
 
 
 # --- Killed ---------------------------------------------------------------------------------------
@@ -104,7 +79,8 @@ main()
 @pytest.mark.parametrize("after", [False, True], ids=["before the rename", "after the rename"])
 def test_a_crash_at_the_second_rename_leaves_no_half_result(short, after, tmp_path, computed):
     finished, litter = (2, 0) if after else (1, 1)
-    command = [sys.executable, "-c", CRASH.format(after=after), *short.command(tmp_path, "--threads", "1")[1:]]
+    sweep = ["sweep", str(short.spec), "--out", str(tmp_path), "--threads", "1"]
+    command = [sys.executable, "-c", CRASH.format(after=after), *sweep]
     done = subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)
     assert done.returncode == -signal.SIGKILL, done.stderr
     tasks = tmp_path / "tasks"
@@ -113,32 +89,7 @@ def test_a_crash_at_the_second_rename_leaves_no_half_result(short, after, tmp_pa
     assert len(list(tasks.iterdir())) == finished + litter
     assert study.run(short.cases, out=tasks).equals(short.expected)
     assert len(computed) == len(short.names) - finished, "what has its name is a result, and nothing else is"
-    all_is_right(short, tasks)
-
-
-# --- Ctrl-C ---------------------------------------------------------------------------------------
-
-
-def test_ctrl_c_stops_keeps_what_is_finished_and_says_how_to_go_on(long, tmp_path):
-    command, tasks = long.command(tmp_path, "--threads", "1"), tmp_path / "tasks"
-    process = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    wait_for(lambda: results(tasks), "result")
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
-    out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert "Stopped. Finished tasks are kept; run the same command again to resume." in err
-    assert "Traceback" not in out + err
-    kept = results(tasks)
-    assert 0 < len(kept) < len(long.names)
-    store = Store(tasks)
-    whole = [task for case in long.cases for task in case.tasks() if store.read(task) is not None]
-    assert {task.name for task in whole} == kept
-    assert len(list(tasks.iterdir())) == len(kept), "no litter"
-    times = {path: path.stat().st_mtime_ns for path in tasks.iterdir()}
-    assert CliRunner().invoke(main, command[1:]).exit_code == 0
-    assert {path: path.stat().st_mtime_ns for path in times} == times, "what was kept was not computed again"
-    names = study.tasks.SCHEMA.names
-    assert pq.read_table(tmp_path / "results.parquet").select(names).equals(long.expected.select(names))
+    assert results(tasks) == short.names
 
 
 # --- Damaged files --------------------------------------------------------------------------------
@@ -178,37 +129,11 @@ def test_damaged_results_and_no_others_are_computed_again(short, tmp_path, compu
     assert sorted(computed) == sorted(path.stem for path in chosen)
     assert {path: path.stat().st_mtime_ns for path in untouched} == untouched
     computed.clear()
-    all_is_right(short, tmp_path)
+    assert study.run(short.cases, out=tmp_path).equals(short.expected)
     assert computed == []
 
 
 # --- Folders --------------------------------------------------------------------------------------
-
-
-def test_a_writer_that_fails_in_the_middle_leaves_nothing(short, tmp_path, monkeypatch, computed):
-    """The same where nobody may mount: the fifth result finds no room after its first bytes."""
-    write, lock, calls = files.write_renamed, threading.Lock(), []
-
-    def filling(file):
-        file.write(b"PAR1")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def write_renamed(path, content):
-        with lock:
-            calls.append(path)
-            full = len(calls) == 5
-        write(path, filling if full else content)
-
-    monkeypatch.setattr(store, "write_renamed", write_renamed)
-    with pytest.raises(OSError, match="No space left on device"):
-        study.run(short.cases, out=tmp_path, threads=1)
-    kept = results(tmp_path)
-    assert kept == {path.stem for path in calls} - {calls[4].stem}, "what else was finished is kept"
-    assert 4 <= len(kept) < len(short.names)
-    assert len(list(tmp_path.iterdir())) == len(kept), "no litter"
-    computed.clear()
-    assert study.run(short.cases, out=tmp_path).equals(short.expected)
-    assert set(computed) == short.names - kept
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_before_anything_runs(short, tmp_path, computed):

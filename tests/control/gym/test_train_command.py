@@ -289,9 +289,7 @@ def test_options_are_read_as_they_are_meant():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("Pendulum-v1",), "chooses among some actions"),
         (("MountainCr-v0",), "MountainCar-v0"),
-        (("FrozenLake-v1", "--option", "is_slipery=false"), "is_slipery"),
         (("FrozenLake-v1", "--bins", "3"), "gets a table, without options"),
         (("CartPole-v1", "--epsilon-final", "0.1"), "epsilon-final and epsilon-steps belong together"),
         (("CartPole-v1", "--epsilon", "1.5"), "epsilon must be a number in [0, 1], got 1.5"),
