@@ -78,7 +78,7 @@ def _named(network):
 @pytest.mark.parametrize("network", NETWORKS, ids=_named)
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_equals_its_definition_with_every_network(name, network):
-    report = to.verify(partial(getattr(small, name), network=network), kinds=KINDS_OF_STEPS, trials=1, steps=30)
+    report = to.verify(partial(getattr(small, name), network=network), kinds=KINDS_OF_STEPS, trials=1, steps=20)
     assert report.exact, report
 
 
