@@ -113,7 +113,9 @@ class MLP:
 
         The attribute can be set, also to `module.parameters()` of a PyTorch module with the same layers.
         """
-        return [inputs.read_only(each) for each in self._unpacked(self._w)]
+        shapes = self._shapes()
+        parts = np.split(self._w, np.cumsum([math.prod(shape) for shape in shapes]))
+        return [inputs.read_only(part.reshape(shape[::-1]).T.copy()) for part, shape in zip(parts, shapes, strict=False)]
 
     @parameters.setter
     def parameters(self, values: Iterable[Any]) -> None:
@@ -152,21 +154,27 @@ class MLP:
 
     def _checked(self, x: Any, name: str) -> np.ndarray:
         """The inputs as an array of float64; ValueError unless they are features of the right number and size."""
-        return check_size(name, inputs.dense(inputs.features(x, self.n_inputs, name=name), self.n_inputs))
+        values = inputs.dense(inputs.features(x, self.n_inputs, name=name), self.n_inputs)
+        if np.abs(values).max() > kernels.MOST_INPUT:
+            largest = np.abs(values).max()
+            raise ValueError(
+                f"{name} must not exceed {kernels.MOST_INPUT:g} in size, got {largest:g}: normalise the inputs"
+            )
+        return values
+
+    def _stream(self, X: Any) -> np.ndarray:
+        """A row of inputs for each state of a stream, which has any of the forms of features."""
+        stream, rows = inputs.stream(X, self.n_inputs)
+        if isinstance(stream, tuple):
+            return np.array([self._checked(inputs.row(stream, t), f"X[{t}]") for t in range(rows)])
+        for t in np.flatnonzero(~(np.abs(stream).max(axis=1) <= kernels.MOST_INPUT)):
+            self._checked(stream[t], f"X[{t}]")
+        return stream
 
     # --- The array --------------------------------------------------------------------------------
 
     def _shapes(self) -> list[tuple[int, ...]]:
         return [shape for n_in, n in pairwise(self._shape.tolist()) for shape in ((n, n_in), (n,))]
-
-    def _unpacked(self, flat: np.ndarray) -> list[np.ndarray]:
-        """Weights and biases, or what belongs to each of them, from the order in which kernels store them."""
-        parts, first = [], 0
-        for shape in self._shapes():
-            size = math.prod(shape)
-            parts.append(flat[first : first + size].reshape(shape[::-1]).T.copy())
-            first += size
-        return parts
 
     @property
     def _w(self) -> np.ndarray:
@@ -194,12 +202,3 @@ class MLP:
 
     def __repr__(self) -> str:
         return f"MLP({', '.join(f'{name}={value!r}' for name, value in self._settings().items())})"
-
-
-def check_size(name: str, x: np.ndarray) -> np.ndarray:
-    """Finite inputs; ValueError if they are too large for a network."""
-    if np.abs(x).max() > kernels.MOST_INPUT:
-        raise ValueError(
-            f"{name} must not exceed {kernels.MOST_INPUT:g} in size, got {np.abs(x).max():g}: normalise the inputs"
-        )
-    return x

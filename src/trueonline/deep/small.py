@@ -20,9 +20,13 @@ from trueonline.deep.stream_sarsa import StreamSarsa
 from trueonline.deep.stream_td import StreamTD
 from trueonline.inputs import Schedule
 
+WIDTHS = ((9,), (8, 12), (12, 7, 9))
 NETWORKS: list[dict[str, Any]] = [
-    {"hidden": hidden, "activation": activation, "layer_norm": layer_norm}
-    for hidden, activation, layer_norm in product(((), (9,), (8, 12), (12, 7, 9)), ACTIVATIONS, (True, False))
+    {"hidden": ()},
+    *(
+        {"hidden": hidden, "activation": activation, "layer_norm": layer_norm}
+        for hidden, activation, layer_norm in product(WIDTHS, ACTIVATIONS, (True, False))
+    ),
 ]
 
 

@@ -78,8 +78,9 @@ class StreamQ(StreamAgent):
 
         Parameters
         ----------
-        X : array_like, shape (T + 1, n_inputs)
-            The states. Transition t leads from row t to row t + 1.
+        X : stream of features, T + 1 rows
+            The states: a float array of shape (T + 1, n_inputs), or sparse features in any of the package's forms. Transition t
+            leads from row t to row t + 1.
         actions : array_like of int
             T actions.
         rewards : array_like

@@ -91,8 +91,9 @@ class StreamTD(Documented, Streaming):
 
         Parameters
         ----------
-        X : array_like, shape (T + 1, n_inputs)
-            The states. Transition t leads from row t to row t + 1.
+        X : stream of features, T + 1 rows
+            The states: a float array of shape (T + 1, n_inputs), or sparse features in any of the package's forms. Transition t
+            leads from row t to row t + 1.
         rewards : array_like
             T rewards.
         terminated : array_like of bool, optional

@@ -14,9 +14,8 @@ from trueonline import files, inputs, notebook
 from trueonline.core.compiling.kernels import call
 from trueonline.core.thread_guard import ThreadGuarded, guarded
 from trueonline.deep import kernels
-from trueonline.deep.network import MLP, check_size
+from trueonline.deep.network import MLP
 from trueonline.inputs import Parameters, Parametrised, Schedule
-from trueonline.inputs.numbers import first_bad
 
 PARAMETERS = """\
 net : MLP
@@ -164,16 +163,10 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         """Learn from a stream in one call; return the TD errors. Nothing changes if one of them is not finite."""
         if callable(self.step_size):
             raise ValueError("run takes no step-size schedule: call learn for each transition")
-        X = inputs.floats("X", X)
-        if X.ndim != 2 or X.shape[1] != self.net.n_inputs:
-            raise ValueError(f"X must have a row of {self.net.n_inputs} numbers for each state, got shape {X.shape}")
-        if not np.isfinite(X).all():
-            row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
-            raise ValueError(f"X[{row}] must be finite{first_bad(X[row])}")
-        check_size("X", X)
+        X = self.net._stream(X)
         rewards = inputs.rewards(rewards, len(X))
-        ends = _marks("terminated", terminated, len(rewards), False)
-        clears = ends | ~_marks("greedy", greedy, len(rewards), True)
+        ends = inputs.marks("terminated", terminated, len(rewards))
+        clears = ends if greedy is None else ends | ~inputs.marks("greedy", greedy, len(rewards))
         lams = np.where(clears, 0.0, self.trace_decay)
         gammas, deltas = np.where(ends, 0.0, self.discount), np.empty(len(rewards))
         self._check_owner()
@@ -319,16 +312,6 @@ def checked_net(name: str, net: Any, *, outputs: int | None = None) -> MLP:
             stacklevel=3,
         )
     return net
-
-
-def _marks(name: str, values: Any, length: int, default: bool) -> np.ndarray:
-    """A boolean for each transition."""
-    array = np.full(length, default) if values is None else np.asarray(values)
-    if array.dtype.kind != "b" or array.shape != (length,):
-        raise ValueError(
-            f"{name} must be {length} booleans, one for each transition, got {array.dtype} of shape {array.shape}"
-        )
-    return array
 
 
 def with_nets(settings: dict[str, Any]) -> dict[str, Any]:

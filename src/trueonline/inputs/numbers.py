@@ -192,12 +192,12 @@ def units(name: str, values: Any, steps: int, default: float) -> np.ndarray:
 
 
 def marks(name: str, values: Any, rows: int) -> np.ndarray:
-    """One boolean per row."""
+    """So many booleans. False by default."""
     if values is None:
         return np.zeros(rows, np.bool_)
     array = as_array(name, values)
     if array.dtype.kind != "b" or array.shape != (rows,):
-        raise ValueError(f"{name} must be {rows} booleans, one per row of X, got {array.dtype} of shape {array.shape}")
+        raise ValueError(f"{name} must be {rows} booleans, got {array.dtype} of shape {array.shape}")
     return np.require(array, np.bool_, ("C", "A", "W"))
 
 

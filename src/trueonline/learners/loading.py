@@ -30,9 +30,6 @@ CODE = {  # arguments that may be code: their name, how to give one, their name 
 # Definitions that can be saved, beside the classes of the catalogue:
 DEFINITIONS = ("OnlineLambdaReturn", "OfflineLambdaReturn", "GammaReturn", "OmegaReturn", "NStepReturn", "ComplexReturn")
 
-# Learners and agents with networks, which load themselves:
-DEEP = ("StreamTD", "StreamQ", "StreamSarsa", "StreamAC", "TrueOnlineHead", "TrueOnlineHeadQ", "TrueOnlineHeadSarsa")
-
 
 def classes() -> dict[str, type]:
     """Every class that a saved file may name, by that name: those of the catalogue, and of methods made in this process."""
@@ -41,7 +38,7 @@ def classes() -> dict[str, type]:
     forward = import_module("trueonline.forward")
     known |= {name: getattr(forward, name) for name in DEFINITIONS}
     deep = import_module("trueonline.deep")
-    known |= {name: getattr(deep, name) for name in DEEP}
+    known |= {name: kind for name, kind in vars(deep).items() if hasattr(kind, "_loaded")}
     return known | import_module("trueonline.learners.own").made_here()
 
 
@@ -118,8 +115,8 @@ def load_one_of(
         raise ValueError(f"{path} holds a {name}, which has no second step-size: load it without second_step_size")
     make = _agent if acts else _learner
     try:
-        if name in DEEP:
-            return kind._loaded({**settings, **code}, arrays)  # type: ignore[attr-defined]
+        if hasattr(kind, "_loaded"):
+            return kind._loaded({**settings, **code}, arrays)
         count("n_features", settings["n_features"])  # some constructors check it last
         return make(kind, {**settings, **code}, arrays)
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, NotImplementedError, AttributeError) as error:

@@ -72,8 +72,7 @@ def summary(trained: Trained) -> Iterable[str]:
     if trained.diverged:
         runs = ", ".join(map(str, trained.diverged))
         where = f"in run {runs} " if trained.runs > 1 else ""
-        advice = "a smaller network" if trained.settings.is_deep else "a smaller --step-size"
-        yield _row("diverged", f"{where}the weights are no longer finite numbers: try {advice}")
+        yield _row("diverged", f"{where}the weights are no longer finite numbers: try a smaller --step-size")
     tables = ["episodes", *(["evaluation"] if trained.settings.evaluate else [])]
     names = [f"{table}.{ending}" for table in tables for ending in ("csv", "parquet")]
     names += ["curve.png", "agent.npz", "settings.json", *([] if trained.no_film else ["film.gif"])]
