@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from click.testing import CliRunner
 
 from tests.hostile import FINE, REFUSED, PromiseError
 from tests.hostile.changed_bytes import change
-from trueonline.cli import main
+from tests.hostile.mutated_streams import command
 
 PROMISE = "Predictions that were edited, and files of others, are not replaced without --fresh."
 TRIALS = 200
@@ -40,10 +39,7 @@ def trial(rng: random.Random, folder: Path, shared: Path) -> str:
 
 def predict(log: Path, out: Path, fresh: bool = True) -> tuple[int, str]:
     """Run the command, and return its status and what it said."""
-    given = ["predict", str(log), "--time", "time", "--target", "a", "--discount", "0.5", "--out", str(out)]
-    result = CliRunner().invoke(main, [*given, *["--fresh"] * fresh])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise PromiseError("the command ended with a traceback") from result.exception
+    result = command(log, "--out", str(out), *["--fresh"] * fresh)
     return result.exit_code, result.output
 
 

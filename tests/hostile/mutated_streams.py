@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from tests.hostile import FINE, REFUSED, PromiseError
 from tests.hostile.changed_bytes import change
@@ -62,8 +62,8 @@ def trial(rng: random.Random, folder: Path, shared: Path) -> str:
         expected: tuple[Rows, int] | None = reference(path)
     except (ValueError, OSError, EOFError, KeyError, csv.Error, zlib.error, pa.ArrowException):
         expected = None
-    if rng.random() < 0.1:
-        call_command(path)
+    if rng.random() < 0.1 and (result := command(path, "--json")).exit_code == 0:
+        json.loads(result.stdout)
     try:
         with open_source(path, SIGNALS, time="time") as source:
             blocks = list(source)
@@ -94,14 +94,14 @@ def _difference(found: np.ndarray, wanted: np.ndarray) -> str:
     return f"{len(found)} rows, and another reader says {len(wanted)}"
 
 
-def call_command(path: Path) -> None:
-    """The command ends with a summary, or with one line that says why."""
-    given = ["predict", str(path), "--time", "time", "--target", "a", "--discount", "0.5", "--json"]
-    result = CliRunner().invoke(main, given)
+def command(path: Path, *more: str) -> Result:
+    """Predict from a file. The command ends well, or with one line that says why."""
+    result = CliRunner().invoke(
+        main, ["predict", str(path), "--time", "time", "--target", "a", "--discount", "0.5", *more]
+    )
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise PromiseError("the command ended with a traceback") from result.exception
-    if result.exit_code == 0:
-        json.loads(result.stdout)
+    return result
 
 
 # --- Files ----------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """Predictions in files: what is written is read back, and a run that was killed resumes from its checkpoint."""
 
+import errno
 import io
 import json
 import os
+from contextlib import suppress
 from datetime import datetime
 
 import numpy as np
@@ -282,6 +284,23 @@ def test_a_merged_file_stays_while_a_resumed_run_adds_to_it(tmp_path):
     third = resumed(path)
     assert third.resume(60, drop=True) == 0
     third.close()
+    np.testing.assert_array_equal(read(path), expected(0, 60))
+
+
+def test_rows_that_a_full_disk_refused_are_written_when_there_is_room(path, monkeypatch):
+    """A checkpoint that cannot be written does not end a run, and so no row may be lost when there are no more."""
+    out = opened(path)
+    out.write(*rows(0, 30))
+    out.sync()
+    out.write(*rows(30, 60))
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full, suppress(OSError):
+        full.setattr(parquet_output, "write_whole", fail)
+        out.sync()
+    out.close()
     np.testing.assert_array_equal(read(path), expected(0, 60))
 
 

@@ -92,20 +92,16 @@ def form_of(trace: str, asked: tuple[str, ...]) -> tuple[float, float]:
     return FORMS.get(trace, 0.0), weighed
 
 
-def over_features(stub: Callable) -> Callable:
-    """Register loops for `stub`, as `operation` does. Where x is dense, they may sum in any order."""
+def over_features(loops: Callable) -> Callable:
+    """Loops over features as an operation. Where x is dense, they may sum in any order."""
+    for dense in (True, False):
 
-    def register(choose: Callable) -> Callable:
-        for dense in (True, False):
+        @wraps(loops)
+        def chosen(memory: Any, x: Any, *others: Any, dense: bool = dense) -> Any:
+            return loops if is_a(Dense, x) == dense else None
 
-            @wraps(choose)
-            def chosen(memory: Any, x: Any, *others: Any, dense: bool = dense) -> Any:
-                return choose(memory, x, *others) if is_a(Dense, x) == dense else None
-
-            operation(stub, reassociate=dense)(chosen)
-        return choose
-
-    return register
+        operation(loops, reassociate=dense)(chosen)
+    return loops
 
 
 @kernel
@@ -153,30 +149,23 @@ def carried(memory, x, decayed, bound):
     return min(max(along, 0.0), bound)
 
 
+@over_features
 def look_up(memory, x, bound, squares):
     """Write the r of active features; return Σ r_i φ_i², and how many r are not e^(ln r) but at a limit.
 
     No feature has many times its fair share of the bound.
     """
-    raise NotImplementedError("for kernels only")
-
-
-@over_features(look_up)
-def _look_up(memory, x, bound, squares):
-    def look_up(memory, x, bound, squares):
-        c, kept, fair = memory.meta.head[C], memory.kept, FAIR * bound / squares
-        fresh = outside = 0.0
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            square, r = x_i * x_i, exp(weight_of(memory.meta, x, i, c))
-            most = min(fair, bound / square)
-            limited = max(min(min(r, most), HIGHEST), LOWEST)  # noqa: PLW3301  (of two each, which are free of branches)
-            kept[of(memory, x, i, RATE)] = limited
-            fresh += limited * square
-            outside += (limited != r) & (x_i != 0.0)
-        return fresh, outside
-
-    return look_up
+    c, kept, fair = memory.meta.head[C], memory.kept, FAIR * bound / squares
+    fresh = outside = 0.0
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        square, r = x_i * x_i, exp(weight_of(memory.meta, x, i, c))
+        most = min(fair, bound / square)
+        limited = max(min(min(r, most), HIGHEST), LOWEST)  # noqa: PLW3301  (of two each, which are free of branches)
+        kept[of(memory, x, i, RATE)] = limited
+        fresh += limited * square
+        outside += (limited != r) & (x_i != 0.0)
+    return fresh, outside
 
 
 @kernel
@@ -206,26 +195,19 @@ def _look_ahead(memory, x_next):
     return look_at_all if corrects else lambda memory, x_next: None
 
 
+@over_features
 def look_at_values(memory, x, x_next):
     """Write the H of active features; return wᵀx and wᵀx_next."""
-    raise NotImplementedError("for kernels only")
-
-
-@over_features(look_at_values)
-def _look_at_values(memory, x, x_next):
-    def look_at_both(memory, x, x_next):
-        c, kept, v, v_next = memory.head[C], memory.kept, 0.0, 0.0
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            w = weight(memory, x, i, c)
-            kept[of(memory, x, i, KEPT)] = w + kept[of(memory, x, i, PAST)]
-            v += w * x_i
-        for j in range(x_next.size):
-            i, x_i = entry(x_next, j)
-            v_next += weight(memory, x_next, i, c) * x_i
-        return v, v_next
-
-    return look_at_both
+    c, kept, v, v_next = memory.head[C], memory.kept, 0.0, 0.0
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        w = weight(memory, x, i, c)
+        kept[of(memory, x, i, KEPT)] = w + kept[of(memory, x, i, PAST)]
+        v += w * x_i
+    for j in range(x_next.size):
+        i, x_i = entry(x_next, j)
+        v_next += weight(memory, x_next, i, c) * x_i
+    return v, v_next
 
 
 @kernel
@@ -242,26 +224,19 @@ def adapt(memory, x, delta, rho, alpha, theta, excess):
         learn(memory.meta, theta * (within / largest))
 
 
+@over_features
 def gather(memory, x, rho, part, lower):
     """p ← p + ρφH/n and ln r ← ln r − lower, of active features."""
-    raise NotImplementedError("for kernels only")
-
-
-@over_features(gather)
-def _gather(memory, x, rho, part, lower):
-    def gather_all(memory, x, rho, part, lower):
-        meta, kept, unit, owed = memory.meta, memory.kept, 1.0 / memory.meta.head[S], memory.meta.head[C]
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            gain, usual = rho * x_i * kept[of(memory, x, i, KEPT)], kept[of(memory, x, i, USUAL)]
-            g = abs(gain)
-            n = max(g, usual + part * kept[of(memory, x, i, RATE)] * x_i * x_i * (g - usual))
-            usable, a_z, down = (n > 0.0) & (n < np.inf), unit * gain / n, lower * (x_i != 0.0)
-            kept[of(memory, x, i, USUAL)] = n if usable else usual
-            a_z = a_z if usable else 0.0
-            stamp(meta, x, i, a_z, -down - owed * a_z)
-
-    return gather_all
+    meta, kept, unit, owed = memory.meta, memory.kept, 1.0 / memory.meta.head[S], memory.meta.head[C]
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        gain, usual = rho * x_i * kept[of(memory, x, i, KEPT)], kept[of(memory, x, i, USUAL)]
+        g = abs(gain)
+        n = max(g, usual + part * kept[of(memory, x, i, RATE)] * x_i * x_i * (g - usual))
+        usable, a_z, down = (n > 0.0) & (n < np.inf), unit * gain / n, lower * (x_i != 0.0)
+        kept[of(memory, x, i, USUAL)] = n if usable else usual
+        a_z = a_z if usable else 0.0
+        stamp(meta, x, i, a_z, -down - owed * a_z)
 
 
 @kernel
@@ -277,20 +252,13 @@ def follow(memory, x):
         forget(memory, x)
 
 
+@over_features
 def forget(memory, x):
     """H ← H·[1 − φe]⁺ + Δw, with H − w."""
-    raise NotImplementedError("for kernels only")
-
-
-@over_features(forget)
-def _forget(memory, x):
-    def forget_all(memory, x):
-        kept, z, s = memory.kept, memory.z, memory.head[S]
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            kept[of(memory, x, i, PAST)] -= kept[of(memory, x, i, KEPT)] * min(1.0, x_i * (s * z[place_of(memory, x, i)]))
-
-    return forget_all
+    kept, z, s = memory.kept, memory.z, memory.head[S]
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        kept[of(memory, x, i, PAST)] -= kept[of(memory, x, i, KEPT)] * min(1.0, x_i * (s * z[place_of(memory, x, i)]))
 
 
 # --- One entry of a memory ------------------------------------------------------------------------

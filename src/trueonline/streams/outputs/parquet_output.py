@@ -88,7 +88,7 @@ class Parquet(FileOutput):
         """Write the last part again, with the new rows. Parts are small."""
         if self._tail_rows > self._tail_synced:
             rows = np.concatenate(self._tail)
-            self._tail, self._tail_synced = [rows], self._tail_rows
+            self._tail = [rows]
             times, *predictions = rows.T
             stamps = self.style.microseconds(times) if self.style.is_iso else times
             schema = self._schema
@@ -99,6 +99,7 @@ class Parquet(FileOutput):
             table = self._pa.Table.from_arrays(columns, schema=schema)
             self._begin()
             write_whole(self._part(self._parts), lambda file: self._pq.write_table(table, file))
+            self._tail_synced = self._tail_rows  # not before: on a full disk these rows are written later
 
     def _begin(self) -> None:
         """Make the folder for parts. Parts of an earlier run go now, when there are rows in their place."""
