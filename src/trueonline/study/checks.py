@@ -18,6 +18,13 @@ def grid(name: str, given: Any, check: Callable[[str, Any], float]) -> tuple[flo
     return values
 
 
+def check_known(what: str, names: Iterable[Any], known: Iterable[str]) -> None:
+    """ValueError for a name that is not known."""
+    unknown = sorted(str(name) for name in {*names} - {*known})
+    if unknown:
+        raise ValueError(f"unknown {what} {unknown[0]!r}; known are {', '.join(sorted(known))}")
+
+
 def check_problem(problem: Any) -> None:
     """Refuse a problem without the attributes of `study.Problem`."""
     missing = [

@@ -17,6 +17,7 @@ from trueonline import features, files, problems, study
 from trueonline.core.compiling import user_file
 from trueonline.inputs import ratio
 from trueonline.inputs.seeds import seed_of
+from trueonline.study.checks import check_known
 from trueonline.study.kernels.swept_methods import ETA_METHODS, NAMES, resolve
 from trueonline.words import listed, shortest
 
@@ -89,7 +90,7 @@ def read(path: str | Path) -> list[study.Case]:
         spec = tomllib.loads(path.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
-    _check_known("setting", set(spec), SETTINGS)
+    check_known("setting", set(spec), SETTINGS)
     for name in ("methods", "step_sizes", "trace_decays"):
         _list(name, spec.get(name, [None]))
     if isinstance(spec.get("seed"), list):
@@ -118,8 +119,8 @@ def _cases(
         raise ValueError(f"label must be a text, got {label!r}")
     if not names:
         raise ValueError(f"representations must name at least one of {', '.join(REPRESENTATIONS)}")
-    _check_known("kind of problem", {str(kind)}, set(PROBLEMS))
-    _check_known("representation", {str(name) for name in names}, set(REPRESENTATIONS))
+    check_known("kind of problem", {str(kind)}, set(PROBLEMS))
+    check_known("representation", {str(name) for name in names}, set(REPRESENTATIONS))
     make = partial(PROBLEMS[kind], folder=folder) if kind == "arrays" else PROBLEMS[kind]
     parameters = inspect.signature(make).parameters
     known = {*parameters, *COMMON} - {"folder"}
@@ -127,7 +128,7 @@ def _cases(
     cases = []
     for more, seed, seed_label in _seeds(arguments, label):
         try:
-            _check_known("setting", set(arguments), known)
+            check_known("setting", set(arguments), known)
             if missing:
                 raise ValueError(f"{listed(missing)} must be set, as in {missing[0]} = …")
             problem = make(**{**arguments, **more})
@@ -178,7 +179,7 @@ def _methods(entries: Sequence[Any], folder: Path) -> dict[str, Any]:
 def _entry(entry: Any, folder: Path) -> dict[str, Any]:
     """The methods of one entry: several for a list of η."""
     table = entry if isinstance(entry, dict) else {"method": entry}
-    _check_known("setting of a method", set(table), {"method", "eta", "name"})
+    check_known("setting of a method", set(table), {"method", "eta", "name"})
     method = table.get("method")
     if isinstance(method, str) and user_file.is_reference(method):
         name, own = user_file.load_name(method, folder)
@@ -186,7 +187,7 @@ def _entry(entry: Any, folder: Path) -> dict[str, Any]:
             raise ValueError(f"eta is a setting of {listed(ETA_METHODS)}, got {entry!r}; leave it out for {method!r}")
         return {_text("name", table.get("name", name)): own}
     if not isinstance(entry, dict):
-        _check_known("method", {str(entry)}, set(NAMES))
+        check_known("method", {str(entry)}, set(NAMES))
         return {entry: None}
     etas = table.get("eta", [])
     if method not in ETA_METHODS or etas == [] or "name" in table:
@@ -209,9 +210,3 @@ def _list(name: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError(f"{name} must be a list, such as {json.dumps([value], default=str)}, got {value!r}")
     return value
-
-
-def _check_known(what: str, names: set[Any], known: set[str]) -> None:
-    unknown = sorted(str(name) for name in names - known)
-    if unknown:
-        raise ValueError(f"unknown {what} {unknown[0]!r}; known are {', '.join(sorted(known))}")

@@ -65,7 +65,7 @@ def test_a_task_ends_after_so_many_steps_and_resumes_with_its_next_seed(tmp_path
     [
         ({"environment": "FrozenLike-v1"}, "unknown environment 'FrozenLike-v1'; close are FrozenLake-v1"),
         ({"agents": "sarsa"}, "unknown method 'sarsa'"),
-        ({"agents": {"mine": {"epsilo": 0.1}}}, "unknown setting 'epsilo' of an agent; known are discount"),
+        ({"agents": {"mine": {"epsilo": 0.1}}}, "unknown setting of an agent 'epsilo'; known are discount"),
         ({"step_sizes": [0.1, -1.0]}, "step-size must be"),
         ({"trace_decays": []}, "trace_decays must not be empty"),
         ({"seeds": [1, 1]}, "seeds must differ"),
@@ -184,7 +184,7 @@ def test_a_file_describes_a_sweep_of_agents(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        (SPEC + "alpha = 3", (), "unknown setting 'alpha'; known are environments, agents"),
+        (SPEC + "alpha = 3", (), "unknown setting 'alpha'; known are agents, discount"),
         (SPEC.replace("agents", "#"), (), "a sweep of agents also needs agents"),
         (SPEC, ("--figure", "a.png"), "--figure is not for sweeps of agents"),
     ],

@@ -16,12 +16,13 @@ from trueonline.control.studies.aggregates import aggregate
 from trueonline.control.studies.sweeps import sweep
 from trueonline.files import write_whole
 from trueonline.study import results
+from trueonline.study.checks import check_known
 from trueonline.terminal import print_table
 from trueonline.words import listed, number
 
 # Not those of the command, and not what stands for all settings of agents.
 OWN = {"engine", "threads", "out", "progress", "settings", "environment", "method", "evaluate"}
-SETTINGS = {*inspect.signature(sweep).parameters, *TrainingSettings.__dataclass_fields__} - OWN
+SETTINGS = {*inspect.signature(sweep).parameters, *TrainingSettings.__dataclass_fields__, "environments"} - OWN
 CURVES = ("returns", "lengths")
 
 
@@ -36,10 +37,8 @@ def read(text: str) -> dict[str, Any] | None:
     given = tomllib.loads(text)
     if "environments" not in given:
         return None
+    check_known("setting", given, SETTINGS)
     given["environment"] = given.pop("environments")
-    unknown = sorted({*given} - SETTINGS - {"environment"})
-    if unknown:
-        raise ValueError(f"unknown setting {unknown[0]!r}; known are environments, {', '.join(sorted(SETTINGS))}")
     missing = [name for name in ("agents", "step_sizes", "trace_decays") if name not in given]
     if missing:
         raise ValueError(f"a sweep of agents also needs {listed(missing)}")

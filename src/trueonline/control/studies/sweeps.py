@@ -21,6 +21,7 @@ from trueonline.control.gym.training import limits, train
 from trueonline.core.compiling.sources import package_code
 from trueonline.inputs import count
 from trueonline.study import engines
+from trueonline.study.checks import check_known
 from trueonline.study.storage.execution import execute_tasks, gather_tasks
 from trueonline.study.storage.work import Beat, WorkInPieces
 from trueonline.terminal import TasksBar
@@ -225,15 +226,6 @@ def _named(agents: Any) -> dict[str, dict[str, Any]]:
 
 
 def _settings(environment: str, given: dict[str, Any], step_size: float, trace_decay: float) -> TrainingSettings:
-    known = {*TrainingSettings.__dataclass_fields__} - {
-        "environment",
-        "step_size",
-        "trace_decay",
-        "episodes",
-        "evaluate",
-        "seed",
-    }
-    unknown = sorted({*given} - known)
-    if unknown:
-        raise ValueError(f"unknown setting {unknown[0]!r} of an agent; known are {', '.join(sorted(known))}")
+    others = {"environment", "step_size", "trace_decay", "episodes", "evaluate", "seed"}
+    check_known("setting of an agent", given, {*TrainingSettings.__dataclass_fields__} - others)
     return TrainingSettings(environment, step_size=step_size, trace_decay=trace_decay, evaluate=0, **given)

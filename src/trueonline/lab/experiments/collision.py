@@ -1,9 +1,8 @@
 """Beyond the paper — eleven off-policy methods on the Collision task
 
-The study of Ghiassian and Sutton (2021, *An empirical comparison of off-policy prediction learning algorithms on the Collision
-task*, arXiv:2106.00922), at its full size. A vehicle drives towards a wall and may turn away. How likely is a collision, and how
-soon, if it never turned (`problems.off_policy.collision`)? Each of the 50 runs has 20,000 steps and features of its own. All
-methods see the same runs.
+The study of Ghiassian and Sutton (2021, An empirical comparison of off-policy prediction learning algorithms on the Collision
+task, arXiv:2106.00922), at its full size. A vehicle drives towards a wall and may turn away. How likely is a collision, and how
+soon, if it never turned? Each of the 50 runs has 20,000 steps and features of its own. All methods see the same runs.
 
 The grids are those of the configurations in the study's public program: α = 2⁻¹⁸ … 1, twelve λ from 0 to 1 (ζ for ABTD(ζ)), η =
 2⁻⁶, 2⁻⁴ … 2⁸ for gradient methods, and β = 0, 0.2 … 1 for emphatic TD(λ, β). V-trace(λ) clips the ratios of its trace alone, as the
@@ -189,8 +188,16 @@ def claims(errors: Mapping[str, Errors]) -> list[Claim]:
 def _summary(claim: str, details: Sequence[Claim]) -> Claim:
     verdicts = [detail.verdict for detail in details]
     numbers: dict[str, Any] = {"comparisons": len(details), **counts(verdicts)}
-    numbers |= {detail.claim: dict(detail.numbers) for detail in details if detail.verdict != HOLDS}
+    numbers |= {detail.claim: told(detail.numbers) for detail in details if detail.verdict != HOLDS}
     return Claim(claim, overall(verdicts), numbers, details[0].samples)
+
+
+def told(numbers: Mapping[str, Any]) -> str:
+    """A comparison in words: the relative difference with its interval, and what it compares."""
+    difference, (low, high), *others = numbers.values()
+    names = list(numbers)[2:]
+    shown = "; ".join(f"{name}: {value}" for name, value in zip(names, others, strict=True))
+    return f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]; {shown}".replace("-", "−")
 
 
 def _lower(errors: Errors, measure: str, ours: str, other: str) -> Claim:
@@ -208,7 +215,7 @@ def _steadier(errors: Errors, ours: str, other: str) -> Claim:
     def spread(method: str) -> Estimate:
         return errors.best_by_lam(method).largest() / errors.best(method)
 
-    numbers = {f"worst λ over best λ, {NAMES[each]}": spread(each).value for each in (ours, other)}
+    numbers = {f"worst λ over best λ, {NAMES[each]}": f"{spread(each).value:.3g}" for each in (ours, other)}
     ratio = spread(ours) / spread(other) - 1.0
     return _judged(f"{NAMES[ours]} is no more sensitive to λ than {NAMES[other]}", ratio, numbers, errors)
 
