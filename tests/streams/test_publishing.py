@@ -1,15 +1,13 @@
 """Predictions sent to a real broker, which comes and goes."""
 
-import json
 import time
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from tests.streams import surprising
 from tests.streams.mosquitto import Broker, listener, until, with_broker
-from trueonline.cli import main
+from tests.streams.predict_calls import predict
 from trueonline.streams.outputs import publishing
 from trueonline.streams.outputs.publishing import Publisher
 from trueonline.streams.predictor import Answers, Predictor
@@ -34,11 +32,6 @@ def answers(first, last, signals=1):
     return Answers(times, times == 0, np.zeros((len(times), signals)), np.column_stack([times, -times]))
 
 
-def predict(*arguments):
-    result = CliRunner().invoke(main, ["predict", *map(str, arguments)])
-    return result.exit_code, result.stdout, result.stderr
-
-
 def test_every_sample_is_a_message_and_alerts_have_a_topic_of_their_own(broker, tmp_path, monkeypatch):
     monkeypatch.setattr(Predictor, "learn", surprising.surprised)
     monkeypatch.setattr(publishing, "QUEUE_MESSAGES", 1000)
@@ -59,10 +52,8 @@ def test_every_sample_is_a_message_and_alerts_have_a_topic_of_their_own(broker, 
         tmp_path / "out.csv",
     ]
     with listener(broker.port) as heard:
-        code, told, said = predict(tmp_path / "log.csv", *options, "--publish", broker.url("a/b"))
-        assert code == 0, said
+        told = predict(tmp_path / "log.csv", *options, "--publish", broker.url("a/b"))
         until(lambda: len(heard) >= size + 5, "the arrival of all messages")
-    told = json.loads(told)
     assert told["counters"]["not_published"] == 0
     assert told["warnings"] == []
     assert not any(retained for _, _, retained in heard)
@@ -92,8 +83,7 @@ def test_times_are_as_they_came_in(broker, tmp_path, monkeypatch):
     (tmp_path / "log.csv").write_text("at,x\n" + "".join(f"{at},{x}\n" for at, x in zip(times, values, strict=True)))
     options = ["--time", "at", "--target", "x", "--discount", 0.9, "--alert", 1]
     with listener(broker.port) as heard:
-        code, _, said = predict(tmp_path / "log.csv", *options, "--publish", broker.url("a"))
-        assert code == 0, said
+        predict(tmp_path / "log.csv", *options, "--publish", broker.url("a"))
         until(lambda: len(heard) >= 62, "the arrival of all messages")
     assert [said["time"] for topic, said, _ in heard if topic == "a"] == times
     assert [said["time"] for topic, said, _ in heard if topic == "a/alerts"] == [times[10], times[45]]
@@ -180,7 +170,5 @@ def test_shared_options_are_for_the_addresses_that_they_fit():
 def test_places_that_cannot_be_published_to(tmp_path, monkeypatch, source, url, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.csv").write_text("x\n1\n")
-    code, _, told = predict(source, "--rate", 1, "--target", "x", "--out", "out.csv", "--publish", url)
-    assert code == 1
-    assert said in told
+    assert said in predict(source, "--rate", 1, "--target", "x", "--out", "out.csv", "--publish", url, fails=True)
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]

@@ -24,8 +24,8 @@ TOKEN = "a-token-of-24-characters"
 RATE = 40.0
 SIGNALS = ("position", "force", "grip")  # grip is a discount: 0 where nothing is held
 QUESTIONS = (
-    PageQuestion("position, 0.5 s", "position", 0.95, 0.5, "mean", "°"),
-    PageQuestion("position, 2 s", "position", None, 2.0, "mean", "°"),
+    PageQuestion("position, 0.5 s", "position", 0.95, 0.5, "mean"),
+    PageQuestion("position, 2 s", "position", None, 2.0, "mean"),
     PageQuestion("force, 0.5 s", "force", 0.95, 0.5, "return"),
     PageQuestion("grip", "force", "grip", None, "return"),
 )

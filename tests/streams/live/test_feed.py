@@ -25,7 +25,7 @@ def test_a_page_is_told_all_that_it_asks_for():
         hello = heard(client, "hello")
         assert hello["signals"] == list(SIGNALS)
         assert hello["questions"][3] == {
-            "name": "grip", "target": "force", "discount": "grip", "horizon": None, "meaning": "return", "unit": "",
+            "name": "grip", "target": "force", "discount": "grip", "horizon": None, "meaning": "return",
         }  # fmt: skip
         told = heard(client, "subscribed")
         assert (told["number"], told["questions"], told["signals"]) == (1, [0, 2], [0, 1])

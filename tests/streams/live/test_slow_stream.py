@@ -21,7 +21,7 @@ def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
     prediction = signal[:, None] + 1.0
     band = [prediction - 8.0, prediction + 8.0]
     band[0][:100] = np.nan  # unknown at first
-    hub = Hub([PageQuestion("value@1h", "value", None, 3600.0, "mean", "°C")], ["value"], "log.csv", offset=3600.0)
+    hub = Hub([PageQuestion("value@1h", "value", None, 3600.0, "mean")], ["value"], "log.csv", offset=3600.0)
     hub.publish(Answers(times, np.arange(n) == 0, signal[:, None], prediction, *band))
     about = (3.3, 0.9995, "value@1h", "value", "a jump", 71.2, 83.4, -12.2, 1.2)
     alert = Alert(times[-100], "begun", times[-100], times[-100], *about)
@@ -45,7 +45,7 @@ def test_a_slow_stream_has_dates_a_band_alerts_skill_and_experts(browser):
             better,
             "lately: error 5, 25 % worse",
         ]
-        assert browser.one(".chart .horizon").text == "mean over the coming 1 h, in °C"
+        assert browser.one(".chart .horizon").text == "mean over the coming 1 h"
         assert browser.one("#rate").text == "every 5 min"
         assert browser.one("#list tr").text.split("\n")[-1].endswith("3.1 23 % 0")
         told = [each.text.split("\n") for each in browser.all(".experts li")]

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.streams.mosquitto import Guarded, listener, publisher, until, with_broker
+from tests.streams.predict_calls import predict
 from trueonline.cli import main
 from trueonline.streams.sources import Mqtt, open_source
 from trueonline.streams.sources.addresses import PASSWORD, USER
@@ -118,20 +119,13 @@ def test_no_file_and_no_word_of_a_run_has_the_password_and_another_user_can_resu
 
 
 def test_predictions_are_published_with_users_and_tls(guarded, tmp_path):
-    def predict(*arguments):
-        result = CliRunner().invoke(main, ["predict", *map(str, arguments)])
-        return result.exit_code, result.stdout, result.stderr
-
     (tmp_path / "log.csv").write_text("x\n" + "1\n" * 50)
     (tmp_path / "password").write_text("s3cret/@\n")
     options = [tmp_path / "log.csv", "--rate", 10, "--target", "x", "--json", "--mqtt-ca", guarded.ca, "--publish"]
     with listener(guarded.open_port) as heard:
         password = ["--mqtt-password-file", tmp_path / "password"]
-        code, told, said = predict(*options, guarded.tls_url("ann@"), *password)
-        assert code == 0, said
-        assert json.loads(told)["counters"]["not_published"] == 0
+        assert predict(*options, guarded.tls_url("ann@"), *password)["counters"]["not_published"] == 0
         until(lambda: len(heard) == 50, "the arrival of the messages")
-    code, _, said = predict(*options, guarded.tls_url("ann:wrong@"))
-    assert code == 1
+    said = predict(*options, guarded.tls_url("ann:wrong@"), fails=True)
     assert f"cannot publish to mqtts://127.0.0.1:{guarded.tls_port}/arm: the broker says" in said
     assert "wrong" not in said

@@ -103,107 +103,58 @@ def test_positions_of_another_file_are_refused_and_change_nothing(tmp_path):
         assert len(next(reader)) == 10
 
 
-@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl", "log.parquet"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("clock", [{"time": "time"}, {"rate": 40.0}])
-def test_a_position_tells_a_file_that_grew_from_one_that_was_replaced(tmp_path, name, clock):
+@pytest.mark.parametrize(("begun", "within"), [(1, False), (0, True), (1, True)])
+def test_a_position_tells_a_file_that_grew_from_another(tmp_path, name, clock, begun, within):
+    """At the end of a block, or within one."""
     path = tmp_path / name
-    times, values = some(12_000)
-    written(path, times[:9000], values[:9000])
-    with open_source(path, ["a", "b"], **clock) as source:
-        before = [next(source), next(source)]
-        position = json.loads(json.dumps(source.position()))
-    written(path, times, values)
-    with open_source(path, ["b", "a"], **clock) as source:
-        source.seek(position)  # other columns may be asked for
-        assert source.position() == position
-        _, rest = together(list(source), 2)
-    _, whole = joined(open_source(path, ["a", "b"], **clock))
-    np.testing.assert_array_equal(np.concatenate([*(block.values for block in before), rest[:, ::-1]]), whole)
-    read = int(times.searchsorted(before[-1].times[-1])) if "time" in clock else round(before[-1].times[-1] * 40.0)
-    changed = values.copy()
-    changed[read - 1, 0] += 1.0
-    other_times, other = some(12_000, seed=1)
-    for t, v in ((times, changed), (other_times, other)):
-        written(path, t, v)
-        with open_source(path, ["a", "b"], **clock) as source:
-            first = source.position()
-            with pytest.raises(ValueError, match=r"is not the file that was read, or was changed"):
-                source.seek(position)
-            assert source.position() == first
-
-
-@pytest.mark.parametrize(
-    ("name", "clock", "begun"),  # every pair of two of them
-    [
-        (name, {"time": "time"} if timed else {"rate": 40.0}, begun)
-        for name, turned in (("log.csv", 0), ("log.csv.gz", 1), ("log.jsonl", 1), ("log.parquet", 0))
-        for timed, begun in ((True, turned), (False, 1 - turned))
-    ],
-)
-def test_a_position_within_a_block_tells_too(tmp_path, name, clock, begun):
-    path = tmp_path / name
-    times, values = some(9000)
+    (times, values), (other_times, other) = some(9000), some(9000, seed=1)
 
     def opened(signals=("a", "b")):
-        return open_source(path, list(signals), **clock)
+        return open_source(path, signals, **clock)
 
-    def row_of(k):
-        """The number of the row of a sample of the block."""
-        return int(times.searchsorted(block.times[k])) if "time" in clock else round(block.times[k] * 40.0)
+    def refused(times, values, message):
+        written(path, times, values)
+        with opened() as source:
+            at = source.position()
+            with pytest.raises(ValueError, match=message):
+                source.seek(position)
+            assert source.position() == at
 
     written(path, times[:8500], values[:8500])
     with opened() as source:
-        for _ in range(begun):
-            next(source)
-        before = source.position()
-        block = next(source)
-    used, some_of_it = len(block) // 2, len(block) // 5
-    first, second = skipping(before, block, some_of_it), skipping(before, block, used)
-    rest = Block(block.times[some_of_it:], block.values[some_of_it:])
-    assert skipping(first, rest, used - some_of_it) == second  # in one go or in two
-    position = json.loads(json.dumps(second))
-    assert (position["skip"], position["skipped"]["times"] > 0) == (used, True)
+        used = sum(len(next(source)) for _ in range(begun))
+        position, block = source.position(), next(source)
+        if within:
+            half, some_of_it = len(block) // 2, len(block) // 5
+            first, position = skipping(position, block, some_of_it), skipping(position, block, half)
+            assert skipping(first, block.part(some_of_it), half - some_of_it) == position  # in one go or in two
+            used += half
+        else:
+            position, used = source.position(), used + len(block)
+    position = json.loads(json.dumps(position))
     written(path, times, values)  # it grew
-    with opened() as source:
-        source.seek(position)
-        assert source.position() == position
-        again = next(source)
-        np.testing.assert_array_equal(again.times[:50], block.times[used : used + 50])
-        np.testing.assert_array_equal(again.values[:50], block.values[used : used + 50])
-        assert source.position()["skip"] == 0
-        assert sum(map(len, source)) + len(again) > len(block) - used
-    with opened(("c", "b")[1:]) as source:  # other columns may be asked for
-        source.seek(position)
-        np.testing.assert_array_equal(next(source).values[:50, 0], block.values[used : used + 50, 1])
-    row = row_of(used // 2)
-    for column, what in ((0, "a are"), (1, "b are")):
-        changed = values.copy()
-        changed[row, column] += 1.0
-        written(path, times, changed)
-        with opened() as source:
-            at = next(source) and source.position()
-            with pytest.raises(ValueError, match=rf"not the file .* of the [0-9,]+ samples .* {what} not .* --fresh"):
-                source.seek(position)
-            assert source.position() == at
-            following = next(source)
-            assert len(following) > 0
-    other_times, other = some(9000, seed=1)
-    size = row_of(used - 1)
-    for t, v in ((times[:size], values[:size]), (other_times[:1], other[:1]), (other_times, other)):
-        written(path, t, v)
-        with opened() as source:
-            at = source.position()
-            with pytest.raises(
-                ValueError, match=r"(shorter than|fewer than|is not the file) .*start from scratch .*--fresh"
-            ):
-                source.seek(position)
-            assert source.position() == at
-    written(path, times, values)
+    whole_times, whole_values = joined(opened())
+    for signals, places in ((("a", "b"), [0, 1]), (("b", "a"), [1, 0]), (("b",), [1])):  # others may be asked for
+        with opened(signals) as source:
+            source.seek(position)
+            assert len(signals) < 2 or source.position() == position
+            rest_times, rest_values = together(list(source), len(signals))
+        np.testing.assert_array_equal(rest_times, whole_times[used:])
+        np.testing.assert_array_equal(rest_values, whole_values[used:, places])
     with opened() as source:
         for wrong in (None, {}, {"times": 1}, {"times": -1, "values": {}}, {"times": 1, "values": {"a": True}}):
             with pytest.raises(ValueError, match="the position is damaged: skipped must hold a checksum for each signal"):
-                source.seek({**position, "skipped": wrong})
-        assert source.position()["skip"] == 0
+                source.seek({**position, "skip": 1, "skipped": wrong})
+    time = whole_times[used - 1]
+    row = int(times.searchsorted(time)) if "time" in clock else round(time * 40.0)  # of the sample before the position
+    for column, signal in enumerate("ab"):
+        changed = values.copy()
+        changed[row, column] += 1.0
+        refused(times, changed, rf"not the file .* {signal} are not .*--fresh" if within else "not the file .*--fresh")
+    for size, t, v in ((row, times, values), (1, other_times, other), (9000, other_times, other)):
+        refused(t[:size], v[:size], r"(shorter than|fewer than|is not the file) .*start from scratch .*--fresh")
 
 
 def test_a_position_is_within_its_block_or_refused():

@@ -42,8 +42,6 @@ class PageQuestion:
         The time scale in seconds, None if there is none. Without a discount, γ = exp(−Δt/horizon).
     meaning : {"mean", "return"}
         Whether predictions are means of the coming values, in the unit of the signal, or discounted sums of them.
-    unit : str
-        The unit of the signal.
     """
 
     name: str
@@ -51,7 +49,6 @@ class PageQuestion:
     discount: float | str | None
     horizon: float | None
     meaning: Literal["mean", "return"]
-    unit: str = ""
 
 
 class Part(NamedTuple):

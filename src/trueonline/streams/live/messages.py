@@ -3,7 +3,7 @@
 **From the server, text** (JSON):
 
     {"type": "hello", "title", "offset", "kept": samples, "signals": [name…], "questions": [{"name", "target", "discount",
-     "horizon", "meaning", "unit"}…], "shown": [question…], "most": questions at a time}            the first message, once
+     "horizon", "meaning"}…], "shown": [question…], "most": questions at a time}            the first message, once
     {"type": "subscribed", "number", "questions": [question…], "signals": [signal…], "clock": seconds}
                                                       the content of the samples that follow; questions and signals by number
     {"type": "status", "offset", …}                   the status given to `Hub.report`, without questions, experts and alerts

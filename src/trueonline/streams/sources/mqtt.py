@@ -94,10 +94,6 @@ class Mqtt(LiveSource):
         self._client.on_subscribe, self._client.on_message = self._subscribed, self._message
         self._broker.open("listen to", seconds)
 
-    @classmethod
-    def from_address(cls, address: str, signals: Sequence[str], clock: dict[str, Any], queue: int) -> Mqtt:
-        return cls(address, signals, **clock, queue=queue)
-
     # --- In the client's thread ---
 
     def _subscribe(self, client: Any) -> None:

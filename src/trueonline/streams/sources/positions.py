@@ -81,17 +81,12 @@ def after_skipped(name: str, position: dict[str, Any], signals: Sequence[str], b
         left, rest = left - drop, block.part(drop)
         if not left:
             break
-    if left:
-        raise ValueError(
-            f"{name} is shorter than what was read of it: of {skip:,} samples after the place of the position it has "
-            f"{skip - left:,}; {FROM_SCRATCH}"
-        )
-    differing = [signal for signal, sum_ in before["values"].items() if sum_ not in (None, now["values"][signal])]
-    if now["times"] != before["times"] or differing:
-        what = ", ".join([*(["the times"] if now["times"] != before["times"] else []), *differing])
+    differing = ["the times"] if left or now["times"] != before["times"] else []
+    differing += [signal for signal, sum_ in before["values"].items() if sum_ not in (None, now["values"][signal])]
+    if differing:
         raise ValueError(
             f"{name} is not the file that was read, or was changed: of the {skip:,} samples after the place of the position, "
-            f"{what} are not what they were; {FROM_SCRATCH}"
+            f"{', '.join(differing)} are not what they were; {FROM_SCRATCH}"
         )
     return rest
 

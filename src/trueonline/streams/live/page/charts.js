@@ -66,7 +66,7 @@ export class Chart {
       axes: [
         { ...axis, size: (_, words) => (words?.some((each) => each.includes("\n")) ? 36 : 24), space: apart, incrs: STEPS, splits: (_, __, from, to, step) => marks(from, to, step, this.clock),
           values: (u, ticks, _, __, step) => this.times(u, ticks, step) },
-        { ...numbers, label: this.question.unit ? `${this.question.target}, ${this.question.unit}` : this.question.target, labelSize: 18, labelGap: 0, labelFont: axis.font },
+        { ...numbers, label: this.question.target, labelSize: 18, labelGap: 0, labelFont: axis.font },
         ...(rightAxis ? [{ ...numbers, scale, stroke: colours.prediction, side: 1, size: 46, grid: { show: false }, values: this.raw ? numbers.values : () => [] }] : []),
       ],
       series: [

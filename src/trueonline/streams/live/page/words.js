@@ -47,11 +47,10 @@ export function uptime(seconds) {
 }
 
 // What a question is about.
-export function questionWords({ horizon, discount, meaning, unit }) {
+export function questionWords({ horizon, discount, meaning }) {
   const samples = typeof discount === "number" && discount < 1 ? `${amount(1 / (1 - discount))} samples` : "";
   const length = horizon !== null ? span(horizon) : samples, kind = meaning === "mean" ? "mean" : "sum";
-  const about = length ? `${kind} over the coming ${length}` : typeof discount === "string" ? `${kind}, discounted by ${discount}` : kind;
-  return unit ? `${about}, in ${unit}` : about;
+  return length ? `${kind} over the coming ${length}` : typeof discount === "string" ? `${kind}, discounted by ${discount}` : kind;
 }
 
 // The error of a question and those of the two naive forecasts, overall or over the recent past. NaN is not known.
