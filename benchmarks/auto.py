@@ -98,10 +98,11 @@ def ratio(stream: Stream, gamma: float, keep: Keep, looks: Sequence[float] | Non
     X, bases = views.see(stream.seconds, stream.signals, gammas)
     experts = [each for each in all_experts(views.feature_sets) if keep(each)]
     mixture = Mixture(views.feature_sets, experts, views.bases, **({} if looks is None else {"looks": looks}))
-    predictions = mixture.run(X, x, bases, gammas)
+    predictions = mixture.run(X, bases[:, 0], bases, gammas)
     M, known = came_true(x, gamma), slice(0, T - math.ceil(math.log(0.01) / math.log(gamma)))
     least = 1e-6 * np.abs(M[known]).mean()  # of a stream that never changes
-    own, hold, mean = (max(np.abs(each - M)[known].mean(), least) for each in (predictions, x, bases[:, 1]))
+    so_far = np.cumsum(x) / np.arange(1, T + 1)
+    own, hold, mean = (max(np.abs(each - M)[known].mean(), least) for each in (predictions, x, so_far))
     return float(own / min(hold, mean))
 
 

@@ -16,12 +16,22 @@ def stream(T=400, others=2, seed=0):
 
 def test_bases_are_means_and_medians_by_their_definition():
     seconds, signals, gammas = stream()
+    signals[[5, 100, 101, 102, *range(150, 300, 10)], 0] = (
+        1e4  # before the limit, a new level, and wild values, in the end too many
+    )
     _, bases = Views(["a", "b"]).see(seconds, signals, gammas)
-    x = signals[:, 0]
-    expected, means, medians = [], np.zeros(5), [[x[0], 0.0], [x[0], 0.0]]
+    raw = signals[:, 0]
+    x, wild = raw.copy(), 0.0
+    expected, means, medians = [], np.zeros(4), [[x[0], 0.0], [x[0], 0.0]]
     for t in range(len(x)):
+        if t >= 20:
+            (middle, spread), before = medians[1], raw[t - 1]
+            x[t] = np.clip(raw[t], min(middle - 20.0 * spread, before), max(middle + 20.0 * spread, before))
+        wild += 0.001 * ((x[t] != raw[t]) - wild)
+        if wild > 0.005:
+            x[t] = raw[t]
         gamma = max(gammas[t], 0.8)
-        rates = np.maximum([1.0, 0.0, 1.0 - gamma**4, 1.0 - gamma, 1.0 - gamma**0.25], 1.0 / (t + 1))
+        rates = np.maximum([1.0, 0.0, 1.0 - gamma**4, 1.0 - gamma], 1.0 / (t + 1))
         means = means + rates * (x[t] - means)
         for own, slow in zip(medians, (0.001, 0.01), strict=True):  # a median, and the mean distance from it
             rate, away = max(slow, 1.0 / (t + 1)), x[t] - own[0]
@@ -31,6 +41,9 @@ def test_bases_are_means_and_medians_by_their_definition():
         expected.append([*means, medians[0][0], medians[1][0]])
     np.testing.assert_allclose(bases, expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(bases[:, 1], np.cumsum(x) / np.arange(1, len(x) + 1), rtol=1e-12, atol=1e-12)
+    limited = np.flatnonzero(x != raw)
+    assert 100 in limited
+    assert not {5, 101, 102, 290} & set(limited)
 
 
 def coordinate(values):

@@ -12,7 +12,6 @@ BASES = {  # naive forecasts of the mean over the horizon: the value stays as it
     "mean": "mean so far",
     "fast": "mean of a quarter of the horizon",
     "slow": "mean of a horizon",
-    "slower": "mean of four horizons",
     "median": "median so far",  # medians have less error than means where values are skewed, as counts with bursts
     "recent": "median of about a hundred values",
 }

@@ -1,10 +1,15 @@
 """`Views`: what `auto` sees of a stream. Bases, and binary features over the value, its course, the calendar and other signals.
 
-**Bases.** The newest value; the mean so far; exponential means over a quarter of the horizon, the horizon, and four horizons; and
-the medians of about the last thousand and the last hundred values. A median follows the sign of what is new, by 2·s/n at first
-and then by a steady share of s, the running mean distance from it. It does not go beyond the value that it follows. With γ of the
-step into each sample, these follow a share 1 − γ⁴, 1 − γ and 1 − γ^¼ of the way. So they are means over time also where the times
-between samples differ. Until a mean has seen as many samples as it is long, it is the plain mean of what there was.
+**Bases.** The newest value; the mean so far; exponential means over a quarter of the horizon and the horizon; and the medians of
+about the last thousand and the last hundred values. A median follows the sign of what is new, by 2·s/n at first and then by a
+steady share of s, the running mean distance from it. It does not go beyond the value that it follows. With γ of the step into each
+sample, the exponential means follow a share 1 − γ⁴ and 1 − γ of the way. So they are means over time also where the times between
+samples differ. Until a mean has seen as many samples as it is long, it is the plain mean of what there was.
+
+**Wild values.** A value that is farther from the median of the last hundred than 20 times the mean distance is wild. It counts as
+if it were as far as that, so one wild value does not teach all learners. Two in a row are a new level, and more than five in the
+last thousand or so are part of the signal: these count in full. The newest value among the bases is the limited one, and mixtures
+learn from it.
 
 **Coordinates** lie between 0 and 1. A signal x has (1 + z/(1 + |z|))/2 with z = (x − m)/s, where m is its running mean and s its
 running mean deviation, over a thousand samples or so. Small differences count near the middle, and a spike of any size stays
@@ -38,11 +43,12 @@ FIRST_MONDAY = 4  # of the week of 1970-01-01, a Thursday, in days
 
 # Coordinates: the target, its slow mean, its distance from the fast mean, the distance of both means, the calendar, other signals.
 VALUE, LEVEL, SLOPE, TREND, HOUR, WEEKDAY, WEEKEND, OTHERS = range(8)
-HOLD, MEAN, FAST, SLOW, SLOWER, MEDIAN = range(
-    6
-)  # columns of the bases, in the order of `BASES`; the medians are the last
+HOLD, MEAN, FAST, SLOW, MEDIAN = range(5)  # columns of the bases, in the order of `BASES`; the medians are the last
 MEDIAN_RATES = (0.001, 0.01)
 MAX_SPREADS = 20.0  # a distance from a median counts as so many mean distances at most
+FREE_SAMPLES = 20.0  # the first values, which have no limit
+WILD_SHARE = 0.005  # of the last thousand or so: if more values are wild, they count in full
+SAMPLES, BEFORE, WILD = range(3)  # how many samples there were, the value of the last, and the share of wild values
 PLACE, SPREAD = range(2)  # columns of the usual sizes, which have one row for each coordinate
 TILING, DIMENSIONS, SHAPE = range(3)  # of a tiling: which of its grid, how many dimensions, then those of each dimension
 COORDINATE, BINS, CELLS = range(3)
@@ -119,22 +125,33 @@ def follow_median(median, spread, x, rate):
     median[0] += math.copysign(min(2.0 * rate * spread[0], abs(away)), away)
 
 
-def see(table, shifts, means, spreads, usual, counts, row, seconds, signals, gammas, X, bases):
+@kernel
+def limited(x, last, median, spread):
+    """A value that counts, or as much of it as does."""
+    far = MAX_SPREADS * spread
+    near = min(max(x, min(median - far, last[BEFORE])), max(median + far, last[BEFORE]))
+    if last[SAMPLES] <= FREE_SAMPLES or spread == 0.0:
+        near = x
+    last[BEFORE] = x
+    last[WILD] += ((near != x) - last[WILD]) / USUAL_SAMPLES
+    return near if last[WILD] <= WILD_SHARE else x
+
+
+def see(table, shifts, means, spreads, usual, last, row, seconds, signals, gammas, X, bases):
     """Write the active tiles and the bases at each sample of a block. The target is the first signal.
 
     The numbers of tiles may still have to be hashed.
     """
     width, mean = signals.shape[1], pointer(means, 0)
     for t in range(seconds.size):
-        counts[0] += 1.0
-        samples, gamma = counts[0], max(gammas[t], MIN_DISCOUNT)
+        last[SAMPLES] += 1.0
+        samples, gamma = last[SAMPLES], max(gammas[t], MIN_DISCOUNT)
         signal, base = pointer(signals, t * width), pointer(bases, t * bases.shape[1])
-        x, least = signal[0], 1.0 / samples
+        x, least = limited(signal[0], last, means[-1], spreads[-1]), 1.0 / samples
         mean[HOLD] = x
         mean[MEAN] += least * (x - mean[MEAN])
         mean[FAST] += max(least, 1.0 - gamma * gamma * (gamma * gamma)) * (x - mean[FAST])
         mean[SLOW] += max(least, 1.0 - gamma) * (x - mean[SLOW])
-        mean[SLOWER] += max(least, 1.0 - gamma**0.25) * (x - mean[SLOWER])
         for i in range(spreads.size):
             follow_median(pointer(means, MEDIAN + i), pointer(spreads, i), x, max(MEDIAN_RATES[i], least))
         for i in range(bases.shape[1]):
@@ -214,7 +231,7 @@ class Views(Resumable):
     >>> views = Views(others=[])
     >>> X, bases = views.see(np.arange(3.0), np.array([[2.0], [4.0], [6.0]]), np.full(3, 0.9))
     >>> X.shape, dict(zip(views.bases, bases[-1].round(4).tolist()))
-    ((3, 25), {'hold': 6.0, 'mean': 4.0, 'fast': 4.0317, 'slow': 4.0, 'slower': 4.0, 'median': 4.1111, 'recent': 4.1111})
+    ((3, 25), {'hold': 6.0, 'mean': 4.0, 'fast': 4.0317, 'slow': 4.0, 'median': 4.1111, 'recent': 4.1111})
     """
 
     def __init__(self, others: Sequence[str]) -> None:
@@ -226,7 +243,7 @@ class Views(Resumable):
             "means": np.zeros(len(BASES)),
             "spreads": np.zeros(len(MEDIAN_RATES)),
             "usual": np.zeros((coordinates, 2)),
-            "counts": np.zeros(1),
+            "last": np.zeros(3),
         }
 
     def see(self, seconds: np.ndarray, signals: np.ndarray, gammas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -246,7 +263,7 @@ class Views(Resumable):
         array of int, of shape (T, active features)
             The active features of all feature sets.
         array of shape (T, bases)
-            The bases.
+            The bases. The first is the value of the target to learn from.
         """
         X, bases = np.empty((len(seconds), len(self._table)), np.int64), np.empty((len(seconds), len(self.bases)))
         rows = np.ascontiguousarray(signals)  # for pointers to them
@@ -257,6 +274,6 @@ class Views(Resumable):
 
     def _possible(self, saved: Mapping[str, np.ndarray]) -> dict[str, Any]:
         return {name: np.isfinite(array) for name, array in saved.items()} | {
-            "counts": saved["counts"] >= 0.0,
+            "samples": saved["last"][SAMPLES] >= 0.0 and 0.0 <= saved["last"][WILD] <= 1.0,
             "distances from medians": saved["spreads"] >= 0.0,
         }

@@ -10,7 +10,7 @@ import numpy as np
 from trueonline.inputs import Resumable
 from trueonline.streams.mixture.experts import all_experts
 from trueonline.streams.mixture.mixture import Mixture
-from trueonline.streams.mixture.stream_views import Views
+from trueonline.streams.mixture.stream_views import HOLD, Views
 from trueonline.streams.questions.question_samples import QuestionSamples
 
 NEXT_LOOKS, NEXT_ROOM = (0.5,), 4  # the next value is known at once
@@ -112,4 +112,4 @@ def _forecasts(
 ) -> np.ndarray:
     """The forecasts of a mixture for the first of the signals that it sees."""
     X, bases = view.see(samples.seconds, seen, gammas)
-    return mixture.run_checked(X, seen[:, 0].copy(), bases, gammas, elapsed, samples.starts)
+    return mixture.run_checked(X, bases[:, HOLD].copy(), bases, gammas, elapsed, samples.starts)
