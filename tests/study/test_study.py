@@ -53,7 +53,12 @@ def test_a_run_that_diverges_has_an_infinite_error_and_its_neighbours_have_their
             expected = oracle(problem, method, 0.05, 0.0, run, steps=steps)
             assert found[method, 0.05, 0.0, run] == pytest.approx(expected, rel=1e-9)
     assert not any(math.isnan(error) for error in found.values())
-    case = small(SEEN["binary"], {"mine": Eager, "theirs": to.AccumulateTD}, step_sizes=(1e3,), steps=200)
+
+    class Gone(Eager):
+        def update(self, reward, x_next, discount):
+            self.weights = self.weights * np.nan
+
+    case = small(SEEN["binary"], {"mine": Eager, "gone": Gone, "theirs": to.AccumulateTD}, step_sizes=(1e3,), steps=200)
     assert set(errors(study.run([case])).values()) == {math.inf}
 
 
