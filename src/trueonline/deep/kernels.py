@@ -16,16 +16,17 @@ import numpy as np
 from trueonline.core.compiling.kernels import inlined, kernel, outlined, specialise
 from trueonline.core.forms import pointer
 
-# Places of the settings, in front of the parameters. SLOPE is that of a leaky rectifier. REWARD and HORIZON are the largest |R| and
-# 1/(1 − γ) so far, or 0 before the first transition.
-KAPPA, ENTROPY, SLOPE, SATURATES, LAYER_NORM, LAST, SHARE, REWARD, HORIZON, SETTINGS = range(10)
+# Places of the settings, in front of the parameters. SLOPE is that of a leaky rectifier. From REWARD on they are what divergence is
+# judged by: the largest |R| and 1/(1 − γ) so far, and the lengths of the present and the longest episode.
+KAPPA, ENTROPY, SLOPE, SATURATES, LAYER_NORM, LAST, SHARE, REWARD, HORIZON, LENGTH, LONGEST, SETTINGS = range(12)
 PLAIN, DUTCH, HEAD = range(3)  # how the last layer learns: as the others, with a dutch trace, or by a head of its own
 EPSILON = 1e-5  # of layer normalisation
 SMALL = 1e-8  # under the root of a running variance
 BEST = -1  # in place of an output: the largest
 LEAST_DEVIATION = 1e-100  # of a Gaussian policy: a smaller one has diverged
 MOST_INPUT = 1e100  # the size of an input: gradients by much larger ones would overflow
-LIMIT, LONGEST = 100.0, 1e6  # a network whose values exceed the largest return so often has diverged; the longest horizon
+LIMIT = 10.0  # a network whose values exceed the largest return so often has diverged
+LEAST_HORIZON, MOST_HORIZON = 100.0, 1e9  # of the largest return
 
 
 class Net(NamedTuple):
@@ -227,16 +228,20 @@ def td_error(net, x, output, reward, x_next, bootstrap, gamma_next):
 def is_sound(net, size, reward, gamma):
     """Whether values of this size are possible after such a reward and γ. If not, the network has diverged.
 
-    The largest return has the largest |R| so far in each step of the longest horizon 1/(1 − γ) so far. |R| counts as 1 at least,
-    and the first values of a network are possible.
+    The largest return has the largest |R| so far in each of 1/(1 − γ) steps, or of those of the longest episode so far, if they are
+    fewer. |R| counts as 1 at least, and the first values of a network are possible.
     """
-    horizon = max(1.0 / max(1.0 - gamma, 1.0 / LONGEST), net.settings[HORIZON])
+    length = net.settings[LENGTH] + 1.0
+    longest = max(length, net.settings[LONGEST])
+    horizon = max(1.0 / max(1.0 - gamma, 1.0 / MOST_HORIZON), net.settings[HORIZON])
+    steps = min(horizon, max(longest, LEAST_HORIZON))
     largest = max(abs(reward), net.settings[REWARD])
-    if net.settings[HORIZON] == 0.0:
-        largest = max(largest, 1.0, size / horizon)
-    sound = size < LIMIT * horizon * largest
+    if net.settings[REWARD] == 0.0:
+        largest = max(largest, 1.0, size / steps)
+    sound = size < LIMIT * steps * largest
     if sound:
         net.settings[REWARD], net.settings[HORIZON] = largest, horizon
+        net.settings[LENGTH], net.settings[LONGEST] = 0.0 if gamma == 0.0 else length, longest
     return sound
 
 

@@ -186,8 +186,8 @@ class MLP:
 
     @property
     def _seen(self) -> np.ndarray:
-        """What divergence is judged by: the largest |R| and horizon so far."""
-        return self._numbers[kernels.REWARD : kernels.HORIZON + 1]
+        """What divergence is judged by."""
+        return self._numbers[kernels.REWARD : kernels.SETTINGS]
 
     def _settings(self) -> dict[str, Any]:
         """The arguments of the constructor, but for the seed."""

@@ -265,7 +265,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
             net._e[:] = inputs.saved_array(parts, f"{name}_trace", net._w.shape, np.float64)
             self._initial[name] = inputs.saved_array(parts, f"{name}_initial_weights", net._w.shape, np.float64)
             if f"{name}_seen" in parts:  # files of earlier versions do not have it
-                net._seen[:] = inputs.saved_array(parts, f"{name}_seen", (2,), np.float64)
+                net._seen[:] = inputs.saved_array(parts, f"{name}_seen", net._seen.shape, np.float64)
                 inputs.check_saved({f"{name}_seen": (net._seen >= 0.0).all() and np.isfinite(net._seen).all()})
         self._steps = inputs.saved_count("steps", inputs.saved_array(parts, "steps", (), np.int64))
         self._decay = inputs.unit("decay", inputs.saved_array(parts, "decay", (), np.float64).item())
