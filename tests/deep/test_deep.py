@@ -323,6 +323,18 @@ def test_inputs_that_would_overflow_are_refused():
     assert not critic.diverged
 
 
+@pytest.mark.parametrize("name", ["StreamTD", "StreamQ", "StreamSarsa", "StreamAC"])
+def test_a_refused_reward_leaves_no_mark_in_a_file(name):
+    learner = _agents()[name]
+    action, following = ((), (1,))[name != "StreamTD"], ((), (2,))[name == "StreamSarsa"]
+    learner.learn(X0, *action, 1.0, X1, *following)
+    before = copy.deepcopy(learner._dump())
+    with pytest.raises(ValueError, match="reward must be a finite number"):
+        learner.learn(X0, *action, np.nan, X1, *following)
+    for key, array in learner._dump().items():
+        assert np.array_equal(array, before[key]), key
+
+
 def test_sparse_initialisation():
     weights, biases, *_ = deep.MLP(25, (10,), seed=0).parameters
     assert ((weights == 0.0).sum(axis=1) == 23).all()  # ⌈0.9·25⌉

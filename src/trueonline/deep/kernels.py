@@ -317,7 +317,7 @@ def update_actor_critic(critic, actor, x, action, reward, x_next, gamma_next, al
     delta = td_error(critic, x, 0, reward, x_next, 0, gamma_next)
     forward(actor, x)
     size = policy_slopes(actor, action, actor.settings[ENTROPY] * ((delta > 0.0) - (delta < 0.0)))
-    if not (is_sound(actor, size, 0.0, 1.0) and is_sound(critic, abs(delta) + abs(critic.v[0]), reward, gamma_next)):
+    if not (is_sound(critic, abs(delta) + abs(critic.v[0]), reward, gamma_next) and is_sound(actor, size, 0.0, 1.0)):
         return np.nan
     choose_output(critic, 0)
     bounded_update(critic, x, delta, alpha, decay)
