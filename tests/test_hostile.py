@@ -1,8 +1,10 @@
 """The harness of hostile trials, with a few trials of each kind. `make test-hostile` runs thousands."""
 
 import random
+import re
 import tempfile
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -122,3 +124,11 @@ def test_the_table_goes_between_its_markers(tmp_path):
     assert "old" not in text
     assert "| 1,204 | 1,200 | 3 | 1 |\n\nSeed 3.\n" in text
     assert all(import_module(f"tests.hostile.{kind}").PROMISE.endswith(".") for kind in KINDS)
+
+
+def test_the_documentation_has_a_run_of_all_kinds_of_trials_of_today():
+    page = (Path(__file__).parents[1] / "docs/explanation/reliability.md").read_text()
+    rows = re.findall(
+        r"^\| ([a-z ]+) \| (.+?) \| [0-9]", page.split(command.BEGIN)[1].split(command.END)[0], re.MULTILINE
+    )
+    assert rows == [(kind.replace("_", " "), import_module(f"tests.hostile.{kind}").PROMISE) for kind in KINDS]

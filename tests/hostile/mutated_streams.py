@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import math
 import random
@@ -238,7 +239,7 @@ def header(first: str, marks: str) -> tuple[str, list[str]]:
 
 
 def csv_row(line: str, separator: str, names: list[str]) -> tuple[float, float, float] | None:
-    lines = list(csv.reader([*line.splitlines(keepends=True), "next"], delimiter=separator))
+    lines = list(csv.reader([*io.StringIO(line), "next"], delimiter=separator))
     if len(lines) != 2 or len(lines[0]) != len(names):  # a quote is not closed, or a cell is missing
         return None
     if "\n" in line and re.search(
