@@ -53,7 +53,8 @@ def command(pace: float | None, explain: bool, engine: str, as_json: bool, limit
     resumes from the last checkpoint, and says what was lost. When a file was read to its end, the checkpoint is removed,
     unless --checkpoint names it. With the same --checkpoint, another source continues from what was learned before.
     """
-    with plain_errors("Stopped."):
+    again = "Run the same command again to resume."
+    with plain_errors("Stopped." if engine == "local" or given["out"] is None else f"Stopped. {again}"):
         from trueonline.streams.running import predict_command
         from trueonline.terminal import StreamBar
 
@@ -68,7 +69,6 @@ def command(pace: float | None, explain: bool, engine: str, as_json: bool, limit
                 summary = predict_command.predict(run, stop, [*watchers, warn], limit, forget=chosen.checkpoint is None)
             warn.tell(run.warnings())
             out, stopped = chosen.out, run.source.replayable and not run.ended
-            again = " Run the same command again to resume." if run.checkpoint is not None else ""
         else:
             from trueonline.streams.running.fleet_parts import of_part, predict_parts
 
@@ -82,7 +82,7 @@ def command(pace: float | None, explain: bool, engine: str, as_json: bool, limit
             click.echo(predict_command.as_text(summary, out, explain), err=chosen.out == "-")
         if stopped:
             if not chosen.quiet:
-                say(f"Stopped before the end.{again}")
+                say("Stopped before the end." if run.checkpoint is None else f"Stopped before the end. {again}")
             sys.exit(130)
         if summary["ended"] and not summary["samples"]:
             raise click.ClickException("there was no sample that could be used")

@@ -6,8 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from trueonline.inputs import positive
 from trueonline.streams.sources.broker import Broker
 from trueonline.streams.sources.cells import MalformedError
@@ -122,7 +120,7 @@ class Mqtt(LiveSource):
         else:
             rows = self._rows(message.payload, _topic_of(message))
             if rows:
-                self._ring.put(np.array([time for time, _ in rows]), np.array([values for _, values in rows]))
+                self._ring.put([time for time, _ in rows], [values for _, values in rows])
 
     def _rows(self, payload: bytes, topic: str) -> list[Row]:
         """The samples of a message. A malformed one still counts for times that the rate gives."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,8 +17,8 @@ class Ring:
     """Room for `size` samples. If it is full, the oldest samples make way and are counted, because new ones matter more."""
 
     def __init__(self, signals: int, size: int) -> None:
-        self._times, self._values = np.empty(size), np.empty((size, signals))
-        self._first = self._length = 0
+        self._signals = signals
+        self._rows: deque[tuple[float, Sequence[float]]] = deque(maxlen=size)
         self._changed = threading.Condition()
         self._closed = False
         self._failure: Exception | None = None
@@ -25,50 +27,36 @@ class Ring:
     @property
     def waiting(self) -> int:
         """How many samples wait to be read."""
-        return self._length
+        return len(self._rows)
 
-    def put(self, times: np.ndarray, values: np.ndarray) -> None:
-        size = len(self._times)
+    def put(self, times: Sequence[float] | np.ndarray, values: Sequence[Sequence[float]] | np.ndarray) -> None:
         with self._changed:
             self.received += len(times)
-            excess = max(self._length + len(times) - size, 0)
-            self.dropped += excess
-            times, values = times[-size:], values[-size:]
-            drop = min(excess, self._length)
-            self._first, self._length = (self._first + drop) % size, self._length - drop
-            at = (self._first + self._length) % size
-            until = min(size - at, len(times))  # what does not fit before the end goes to the beginning
-            rest = len(times) - until
-            self._times[at : at + until], self._values[at : at + until] = times[:until], values[:until]
-            if rest:
-                self._times[:rest], self._values[:rest] = times[until:], values[until:]
-            self._length += len(times)
+            before = len(self._rows) + len(times)
+            self._rows.extend(zip(times, values, strict=True))
+            self.dropped += before - len(self._rows)
             self._changed.notify()
 
     def take(self, timeout: float | None) -> Block | None:
         """The samples that wait, at most a block, or None if the queue is closed. A failure is raised after what arrived."""
         with self._changed:
-            if not self._length:
+            if not self._rows:
                 self._wait(Patience(timeout))
             if self._closed:
                 return None
-            if self._length:
+            if self._rows:
                 return self._out()
             if self._failure is not None:
                 raise self._failure
-            return nothing(self._values.shape[1])
+            return nothing(self._signals)
 
     def _wait(self, patience: Patience) -> None:
-        while not self._length and not self._closed and self._failure is None and not patience.over:
+        while not self._rows and not self._closed and self._failure is None and not patience.over:
             self._changed.wait(patience.left(1.0))
 
     def _out(self) -> Block:
-        size, at, number = len(self._times), self._first, min(self._length, BLOCK_ROWS)
-        self._first, self._length = (at + number) % size, self._length - number
-        if at + number <= size:
-            return Block(self._times[at : at + number].copy(), self._values[at : at + number].copy())
-        places = np.arange(at, at + number) % size
-        return Block(self._times[places], self._values[places])
+        rows = [self._rows.popleft() for _ in range(min(len(self._rows), BLOCK_ROWS))]
+        return Block(np.array([time for time, _ in rows], float), np.array([values for _, values in rows], float))
 
     def fail(self, error: Exception) -> None:
         """Nothing more will come, for this reason."""
