@@ -14,6 +14,7 @@ import pytest
 
 import trueonline as to
 from trueonline import control
+from trueonline.core.compiling.sources import parsed
 from trueonline.core.thread_guard import ThreadGuarded, guarded
 
 N = 1000
@@ -326,3 +327,21 @@ def test_a_fork_in_the_middle_of_a_call_is_said_in_the_child():
     worker.join()
     assert os.waitstatus_to_exitcode(status) == 7
     busy.call()
+
+
+def test_threads_parse_texts_while_finalizers_let_others_in():
+    """Python counts the depth of syntax trees for all threads together, and then raises SystemError."""
+
+    class Circle:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            time.sleep(0)
+
+    def parse(_):
+        for _ in range(20):
+            Circle()
+            parsed("\n".join(f"x_{number} = f(a, [b, c + {number}])" for number in range(1000)))
+
+    _in_threads(parse)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from trueonline import catalog
 from trueonline.core.compiling.kernels import kernel
+from trueonline.core.compiling.sources import parsed
 from trueonline.core.compiling.syntax import assigned, definition, made_of, names_in
 from trueonline.core.memory import decay, imprint, learn, scale, shift
 from trueonline.core.transition import parameters_of
@@ -63,7 +64,7 @@ def merged(memory: str) -> Any:
     everyone = frozenset(members(memory).values())
     uses.append(_Use(f"return {', '.join(RESULT)}", (), {number: [] for number in everyone}))
     body = [line for use in _without_choice(uses) for line in use.written(everyone)]
-    chosen = sorted(assigned([each for each in ast.parse("\n".join(body)).body if isinstance(each, ast.If)]))
+    chosen = sorted(assigned([each for each in parsed("\n".join(body)).body if isinstance(each, ast.If)]))
     lines = ["which = transition.which", *(f"{name} = 0.0" for name in chosen), *body]
     name = f"any_of_{memory.replace(' ', '_')}"
     text = "\n    ".join([f"def {name}(memory, transition):", *"\n".join(lines).splitlines()])
@@ -136,7 +137,7 @@ def _uses(rule: Any, number: int) -> list[_Use]:
             target: Any = one.targets[0]
             apart = isinstance(target, ast.Tuple)
             parts = tuple(map(ast.unparse, target.elts)) if apart else ()
-            assert not assigned([*ast.parse("\n".join(before)).body]) & names_in([each])
+            assert not assigned([*parsed("\n".join(before)).body]) & names_in([each])
             last = len(uses)
             uses.append(_Use(ast.unparse(value if apart else one), parts, {number: before}))
             before = []
@@ -189,5 +190,5 @@ class _Arguments(ast.NodeTransformer):
         if node.id == "x_next":  # φ̄' is φ' by default, and other rules ask for it
             node.id = "x_expected"
         if node.id in self._own:
-            return ast.parse(f"transition.parameters[{self._own.index(node.id)}]", mode="eval").body
+            return parsed(f"transition.parameters[{self._own.index(node.id)}]", "eval").body
         return ast.Attribute(ast.Name("transition"), node.id, node.ctx) if node.id in self._arguments else node

@@ -10,9 +10,11 @@ import ast
 import hashlib
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 PACKAGE = Path(__file__).parents[2]
+_PARSING = Lock()
 _IGNORED = (
     "ctx",
     "kind",
@@ -21,6 +23,15 @@ _IGNORED = (
 )  # fields that change nothing, or that some versions of Python lack
 # Rows of the catalogue count one by one, where a method has one. So a new method changes no name.
 _LEFT_OUT = ("trueonline.catalog",)
+
+
+def parsed(text: str | bytes, mode: str = "exec") -> Any:
+    """The syntax tree of a text.
+
+    One thread at a time: Python counts the depth of trees for all threads together, and a finalizer may let another thread in.
+    """
+    with _PARSING:
+        return ast.parse(text, mode=mode)
 
 
 @cache
@@ -33,7 +44,7 @@ def meaning(text: str | bytes) -> str:
     True
     """
     try:
-        tree = ast.parse(text)
+        tree = parsed(text)
     except (SyntaxError, ValueError, RecursionError):
         return hashlib.sha256(repr(text).encode()).hexdigest()
     return _Tree(tree, ours=False).digest
@@ -97,8 +108,8 @@ def _module(name: str) -> tuple[str, tuple[str, ...]]:
 
     A stub beside the module has the names that it imports late.
     """
-    tree, stub = _Tree(ast.parse(_file(name).read_bytes()), ours=True), _file(name).with_suffix(".pyi")
-    late = _Tree(ast.parse(stub.read_bytes()), ours=True).imports if stub.exists() else []
+    tree, stub = _Tree(parsed(_file(name).read_bytes()), ours=True), _file(name).with_suffix(".pyi")
+    late = _Tree(parsed(stub.read_bytes()), ours=True).imports if stub.exists() else []
     imports: set[str] = set()
     for node in (*tree.imports, *late):
         if isinstance(node, ast.Import):

@@ -10,9 +10,10 @@ import linecache
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple, cast
+
+from trueonline.core.compiling.sources import PACKAGE, parsed
 
 FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 PURE = {"pointer", "int64", "either"}  # functions that do nothing but return a value
@@ -235,9 +236,6 @@ def made_of(text: str, name: str, names: dict[str, Any]) -> Any:
     return names[name]
 
 
-PACKAGE = str(Path(__file__).parents[2])
-
-
 def definition(function: Any) -> Any:
     """The syntax tree of a function. NotInlinableError if it is not known, or if its file was edited after it was imported."""
     code = function.__code__
@@ -245,7 +243,7 @@ def definition(function: Any) -> Any:
         raise NotInlinableError("defaults")
     lines = tuple(linecache.getlines(code.co_filename))
     node = _lambda_of(code, _functions(lines)) if code.co_name == "<lambda>" else _functions(lines).get(_place(code))
-    ours = code.co_filename.startswith(PACKAGE)  # its files do not change while they run
+    ours = code.co_filename.startswith(str(PACKAGE))  # its files do not change while they run
     if node is None or not (ours or code in _codes(code.co_filename, lines, code.co_flags & FUTURE)):
         raise NotInlinableError("its text is not known")
     return _as_function(node) if isinstance(node, ast.Lambda) else node
@@ -260,7 +258,7 @@ def _as_function(node: ast.Lambda) -> ast.FunctionDef:
 def _functions(lines: tuple[str, ...]) -> dict[Any, Any]:
     """The syntax trees of all functions of a file, by first line and name, and of its lambdas, by a number."""
     try:
-        tree = ast.parse("".join(lines))
+        tree = parsed("".join(lines))
     except SyntaxError:
         return {}
     found: dict[Any, Any] = {}
