@@ -73,6 +73,23 @@ def test_run_resumes_if_it_is_told_to_and_starts_otherwise(learner_class, tmp_pa
     np.testing.assert_array_equal(other.weights, started.weights)
 
 
+@pytest.mark.parametrize("starts", [[True, False, False], [False, True, False]])
+def test_a_resumed_stream_starts_where_its_starts_say(starts):
+    learner, wanted = to.TrueOnlineTD(3, 0.1, 0.9, 0.9), to.TrueOnlineTD(3, 0.1, 0.9, 0.9)
+    learner.run([0, 1], [1.0])
+    learner.run([1, 2, 0], [1.0, 2.0], starts=starts, resume=True)
+    wanted.start(0)
+    wanted.update(1.0, 1)
+    if starts[0]:
+        wanted.start(1)
+        wanted.update(1.0, 2)
+    else:
+        wanted.start(2)
+    wanted.update(2.0, 0)
+    np.testing.assert_allclose(learner.weights, wanted.weights, rtol=1e-14)
+    np.testing.assert_allclose(learner.trace, wanted.trace, rtol=1e-14)
+
+
 def test_a_schedule_counts_what_was_learned_from():
     seen = []
     learner = to.TrueOnlineTD(4, lambda t: seen.append(t) or 0.1, 0.9, 0.9)
