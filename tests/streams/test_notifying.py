@@ -2,10 +2,13 @@
 
 import contextlib
 import json
+import os
+import signal
 import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 
 import numpy as np
 import pyarrow as pa
@@ -134,10 +137,77 @@ def test_a_command_gets_the_alert_and_no_shell_reads_it(log, tmp_path, impatient
     notifier.close()
 
 
+def test_a_command_may_leave_another_behind(tmp_path, impatient, monkeypatch):
+    monkeypatch.setattr(notifying, "SEND_SECONDS", 3.0)
+    out = tmp_path / "said"
+    notifier = to_command(f"sh -c 'sleep 60 & echo $! >> {out}'")
+    notifier.tell("a jump", LINE)
+    notifier.finish(60.0)
+    children = out.read_text().split()
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+    assert (len(children), notifier.lost, notifier.warnings()) == (1, 0, {})
+    notifier.close()
+
+
+@pytest.mark.parametrize("name", ["\0pump", "\ud800pump"])
+def test_names_that_no_command_can_be_given_are_told_without_their_odd_characters(name, tmp_path, impatient):
+    out = tmp_path / "said"
+    notifier = to_command(f"sh -c 'echo $TRUEONLINE_ALERT > {out}'")
+    notifier.tell(f"{name}: a jump", LINE)
+    notifier.finish(60.0)
+    assert out.read_text() == "\ufffdpump: a jump\n"
+    notifier.close()
+
+
+@contextmanager
+def rude_server(answer):
+    """What answers everything with these bytes."""
+
+    class Handler(StreamRequestHandler):
+        def handle(self):
+            self.request.recv(10_000)
+            self.wfile.write(answer)
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as rude:
+        threading.Thread(target=rude.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{rude.server_address[1]}/hook"
+        rude.shutdown()
+
+
+MOVED = b"HTTP/1.1 %d Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"220 mail.example ESMTP\r\n",
+        b"",
+        b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000,
+        *(MOVED % n for n in (301, 303, 307)),
+    ],
+    ids=["mail", "nothing", "headers", "301", "303", "307"],
+)
+def test_no_answer_ends_the_thread_or_passes_for_success(answer, impatient):
+    """A redirection would be followed without the alert."""
+    with rude_server(answer) as url:
+        notifier = to_webhook(url)
+        notifier.tell("lost", LINE)
+        wait_for(lambda: notifier.lost, "loss")
+        assert notifier._thread.is_alive()
+        assert len(notifier.warnings()) == 2
+        notifier.close()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--alert-webhook", "ftp://x/y"], "must be http://"),
+        (["--alert-webhook", "http://x:port/y"], "must be http://"),
+        (["--alert-webhook", "http://x:99999/y"], "must be http://"),
+        (["--alert-webhook", "http://[x/y"], "must be http://"),
+        (["--alert-webhook", "http://x/a b"], "must be http://"),
+        (["--alert-webhook", "http://ann:secret@x/y"], "must be http://"),
         (["--alert-command", "no-such-command-anywhere"], "names no command"),
         (["--alert-command", "'"], "cannot be read"),
     ],

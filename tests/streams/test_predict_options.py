@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tests.streams.predict_calls import COMMAND, predict, read, started
 from trueonline.cli import main
+from trueonline.streams.running import predict_command
 from trueonline.streams.running.predict_command import until_stopped
 
 
@@ -186,3 +187,20 @@ def test_two_quick_signals_stop_in_good_order_and_a_later_one_interrupts(second,
         now = 102.0
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(second)
+
+
+def test_a_second_signal_takes_nothing_from_what_is_told_at_the_end(tmp_path, monkeypatch):
+    def told_late(*arguments):
+        signal.raise_signal(signal.SIGTERM)
+        return as_text(*arguments)
+
+    as_text, late = predict_command.as_text, []
+    monkeypatch.setattr(predict_command, "as_text", told_late)
+    (tmp_path / "log.csv").write_text("time,x\n" + "".join(f"{k},{k % 7}\n" for k in range(60)))
+    before = signal.signal(signal.SIGTERM, lambda *_: late.append("it would end the process"))
+    try:
+        result = CliRunner().invoke(main, ["predict", str(tmp_path / "log.csv"), "--time", "time", "--target", "x"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert late == []
+    assert "60 samples" in result.output

@@ -57,8 +57,8 @@ def command(pace: Any, host: str, port: int, token: str | None, limit: int | Non
                 say(f"Open {page.url} in a browser. Ctrl-C ends it.")
                 predict_command.report_pace(run.source.pace, say)
             summary = page.show(run, stop, limit)
-        predict_command.Warner(say).tell(run.warnings())
-        if not chosen.quiet:
-            click.echo(predict_command.as_text(summary, chosen.out), err=chosen.out == "-")
-        if run.checkpoint is not None and not run.ended and not chosen.quiet:
-            say("Run the same command again to resume.")
+            predict_command.Warner(say).tell(run.warnings())
+            if not chosen.quiet:
+                click.echo(predict_command.as_text(summary, chosen.out), err=chosen.out == "-")
+            if run.checkpoint is not None and not run.ended and not chosen.quiet:
+                say("Run the same command again to resume.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from typing import Any
 
 import click
@@ -54,7 +55,10 @@ def command(pace: float | None, explain: bool, engine: str, as_json: bool, limit
     unless --checkpoint names it. With the same --checkpoint, another source continues from what was learned before.
     """
     again = "Run the same command again to resume."
-    with plain_errors("Stopped." if engine == "local" or given["out"] is None else f"Stopped. {again}"):
+    with (
+        plain_errors("Stopped." if engine == "local" or given["out"] is None else f"Stopped. {again}"),
+        ExitStack() as until_told,  # a second signal ends nothing before that
+    ):
         from trueonline.streams.running import predict_command
         from trueonline.terminal import StreamBar
 
@@ -64,7 +68,8 @@ def command(pace: float | None, explain: bool, engine: str, as_json: bool, limit
         if engine == "local":
             warn = predict_command.Warner(say)
             run = predict_command.prepare(chosen, setup, sys.stdout, say)
-            with predict_command.until_stopped() as stop, StreamBar() as bar:
+            stop = until_told.enter_context(predict_command.until_stopped())
+            with StreamBar() as bar:
                 watchers = () if chosen.quiet else (bar,)
                 summary = predict_command.predict(run, stop, [*watchers, warn], limit, forget=chosen.checkpoint is None)
             warn.tell(run.warnings())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,6 +19,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
+
+from trueonline.words import printable
 
 QUEUE_ALERTS = 1000  # that may wait
 TRIES = 8  # of an alert
@@ -34,7 +37,7 @@ class Notifier:
     Parameters
     ----------
     send : callable
-        Sends an alert, in words and as JSON. OSError or subprocess.SubprocessError if that fails.
+        Sends an alert, in words and as JSON. An exception if that fails.
     shown : str
         The name of the destination in messages.
     first_pause : float
@@ -57,6 +60,7 @@ class Notifier:
 
     def tell(self, words: str, line: bytes) -> None:
         """Send an alert, some time."""
+        words = printable(words)
         alert = json.loads(line) | {"text": words}
         with self._changed:
             if len(self._waiting) == QUEUE_ALERTS:
@@ -112,7 +116,7 @@ class Notifier:
                 self._send(words, content)
                 self._trouble = ""
                 return True
-            except (OSError, subprocess.SubprocessError) as error:
+            except Exception as error:  # servers answer anything, and the next alert needs this thread
                 self._trouble = str(error)[:200] or type(error).__name__
             with self._changed:
                 if self._changed.wait_for(lambda: self._closed, pause):
@@ -121,16 +125,30 @@ class Notifier:
         return False
 
 
+class _Unmoved(urllib.request.HTTPRedirectHandler):
+    """Redirections are failures: urllib would follow them without the alert."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """None: nothing is followed."""
+
+
 def to_webhook(url: str) -> Notifier:
     """A notifier that posts JSON to a web address. ValueError if it is none."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"--alert-webhook must be http://… or https://…, got {url[:60]!r}")
+    try:
+        parts = urlsplit(url)
+        fits = parts.port != 0 and parts.username is None and not re.search(r"\s", url)
+    except ValueError:
+        fits = False
+    if not fits or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(
+            "--alert-webhook must be http://HOST… or https://HOST…, without spaces and without a user or a password"
+        )
+    opener = urllib.request.build_opener(_Unmoved)
 
     def send(words: str, content: bytes) -> None:
         request = urllib.request.Request(url, content, {"Content-Type": "application/json"}, method="POST")
         try:
-            with urllib.request.urlopen(request, timeout=SEND_SECONDS):
+            with opener.open(request, timeout=SEND_SECONDS):
                 pass
         except urllib.error.HTTPError as error:
             raise OSError(f"it answered {error.code} {error.reason}") from None
@@ -141,7 +159,8 @@ def to_webhook(url: str) -> Notifier:
 def to_command(text: str) -> Notifier:
     """A notifier that runs a command, with JSON on standard input. ValueError if there is no such command.
 
-    No shell reads the command, so that nothing in an alert can be taken for a part of it.
+    No shell reads the command, so that nothing in an alert can be taken for a part of it. Its standard error is that of this
+    process: a pipe would end only with the last process that the command leaves behind.
     """
     try:
         words = shlex.split(text)
@@ -151,9 +170,9 @@ def to_command(text: str) -> Notifier:
         raise ValueError(f"--alert-command {text!r} names no command that can be run; give its whole path")
 
     def send(said: str, content: bytes) -> None:
-        settings: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "timeout": SEND_SECONDS}
-        done = subprocess.run(words, input=content, env={**os.environ, TEXT: said}, check=False, **settings)
+        settings: dict[str, Any] = {"input": content, "stdout": subprocess.DEVNULL, "timeout": SEND_SECONDS}
+        done = subprocess.run(words, env={**os.environ, TEXT: said}, check=False, **settings)
         if done.returncode:
-            raise OSError(f"it ended with {done.returncode}: {done.stderr.decode(errors='replace').strip()[-100:]}")
+            raise OSError(f"it ended with {done.returncode}")
 
     return Notifier(send, words[0])
