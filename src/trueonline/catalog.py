@@ -12,6 +12,7 @@ To add a method, add a rule file, a definition, a row here, and a page (CONTRIBU
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -75,7 +76,11 @@ class Parameter(NamedTuple):
             If the value is not a finite number in the range.
         """
         number = isinstance(value, int | float) or type(value).__name__.startswith(("float", "int", "uint"))
-        if isinstance(value, bool) or not number or not (math.isfinite(value) and self.least <= value <= self.most):
+        if (
+            isinstance(value, bool)
+            or not number
+            or not (abs(value) <= sys.float_info.max and self.least <= value <= self.most)
+        ):
             ranges = {(True, True): "", (False, True): f" ≥ {self.least:g}", (True, False): f" ≤ {self.most:g}"}
             open_ends = math.isinf(self.least), math.isinf(self.most)
             wanted = ranges.get(open_ends, f" from {self.least:g} to {self.most:g}")

@@ -201,6 +201,7 @@ def test_parameters_are_arguments_that_are_saved_pickled_and_verified(tmp_path):
         ({"zeta": 2.5}, "zeta must be a finite number from 0 to 2, got 2.5"),
         ({"pull": float("nan")}, "pull must be a finite number, got nan"),
         ({"pull": True}, "pull must be a finite number, got True"),
+        ({"pull": 10**400}, "pull must be a finite number, got 1000"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(given, message):

@@ -256,7 +256,7 @@ def method(
 
 def declared(parameters: Any) -> dict[str, Parameter]:
     """The parameters that a user gives, checked."""
-    if not isinstance(parameters, Mapping | None):
+    if not isinstance(parameters, Mapping | None) or not all(isinstance(name, str) for name in parameters or ()):
         raise ValueError(f"parameters must be a mapping from names to defaults, got {parameters!r}")
     checked = {}
     for name, given in (parameters or {}).items():
