@@ -1,11 +1,15 @@
 """Classes of a user's own: what they take of a transition is what the signature of their `update` names."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import trueonline as to
 from trueonline import study
 from trueonline.inputs import protocol_of
+from trueonline.inputs.protocol import PARTS
 
 BAIRD = to.problems.baird()
 GRID = {"step_sizes": [0.005], "trace_decays": [0.5], "runs": 2, "steps": 40}
@@ -205,3 +209,9 @@ def test_the_contract_of_learners_covers_ratios():
 
     with pytest.raises(AssertionError, match=r"bad input changes nothing.*ratio=-1.0"):
         to.check_learner(Careless)
+
+
+def test_the_guide_lists_what_a_transition_has():
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "learners.md").read_text()
+    listed = guide[guide.index("## A class of your own") : guide.index("`**kwargs` |")]
+    assert re.findall(r"^\| `(\w+)` \|", listed, re.MULTILINE) == [*PARTS]

@@ -1,4 +1,4 @@
-"""Every command that README, CONTRIBUTING and the documentation show can be typed: it exists, and so do its options."""
+"""Every command that README, the documentation, the examples and the help show can be typed: it exists, and so do its options."""
 
 import re
 import shlex
@@ -14,7 +14,13 @@ from trueonline.cli import COMMANDS, main
 ROOT = Path(__file__).parents[2]
 GENERATED = {"_build", "gallery", "api", "commands", "jupyter_execute"}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-TEXT = "\n".join(page.read_text() for page in PAGES if not GENERATED & {*page.parts}).replace("\\\n", " ")
+EXAMPLE_FILES = [
+    path for path in sorted((ROOT / "examples").rglob("*")) if path.suffix in (".toml", ".service", ".sbatch")
+]
+HELP = [main.get_command(click.Context(main), name).help for name in COMMANDS]
+TEXT = "\n".join(
+    [*(path.read_text() for path in (*PAGES, *EXAMPLE_FILES) if not GENERATED & {*path.parts}), *HELP]
+).replace("\\\n", " ")
 # Where CI runs each command, target and module of the documentation: a file, and words in it.
 RUN = {
     "trueonline asterix": ("tests/control/atari/test_asterix_command.py", '"asterix"'),
@@ -28,14 +34,19 @@ RUN = {
     "trueonline train": ("tests/control/gym/test_train_command.py", '"train"'),
     "trueonline verify": ("tests/cli/test_cli.py", '"verify"'),
     "make bench": ("tests/test_benchmarks.py", '"-m", "benchmarks", section'),
+    "make clean": (".github/workflows/weekly.yml", "make clean"),
+    "make coverage": (".github/workflows/weekly.yml", "make coverage"),
     "make dist": (".github/workflows/tests.yml", "make dist"),
     "make docs": (".ci/run", "make docs"),
+    "make docs-serve": ("tests/cli/test_documented_commands.py", '"--dry-run"'),  # it never ends
     "make format": ("Makefile", "ruff format --check ."),  # by `make test`
+    "make peers": (".github/workflows/weekly.yml", "make peers"),
     "make reproduce": ("tests/lab/test_paper.py", '"reproduce"'),
     "make results": ("tests/test_stored_results.py", "benchmarks.store"),
     "make test": (".ci/run", "make test"),
     "make test-apart": (".ci/run", "make test-apart"),
     "make test-hostile": ("tests/test_hostile.py", "module.trial("),
+    "make test-slow": (".github/workflows/weekly.yml", "make test-slow"),
     "make test-lowest": (".github/workflows/tests.yml", "make test-lowest"),
     "python -m benchmarks": ("tests/test_benchmarks.py", '"-m", "benchmarks", section'),
     "python -m benchmarks.deep_heads": ("tests/test_benchmarks.py", '"deep_heads"'),
@@ -50,10 +61,11 @@ RUN = {
     "python examples/step_size_adaptation.py": ("tests/test_examples.py", '"step_size_adaptation"'),
     "python examples/stream_to_alert.py": ("tests/test_examples.py", '"stream_to_alert"'),
 }
-SHOWN = re.findall(r"^ *(?:[$!] *)?trueonline ((?:[a-z]|--).*)$", TEXT, re.MULTILINE) + re.findall(
+SHOWN = re.findall(r"^ *(?:[$!#] *)?trueonline ((?:[a-z]|--).*)$", TEXT, re.MULTILINE) + re.findall(
     r"`trueonline ([^`]+)`", TEXT
 )
-TARGETS = sorted({*re.findall(r"`make ([a-z-]+)", TEXT)})
+MAKEFILE = (ROOT / "Makefile").read_text()
+TARGETS = sorted(re.search(r"^.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[1].split())
 MODULES = sorted({*re.findall(r"python -m ((?:benchmarks|tools|tests)[\w.]*)", TEXT)})
 EXAMPLES = {*re.findall(r"python examples/[\w/]+\.py", TEXT)}
 
@@ -104,10 +116,13 @@ def test_everything_that_the_documentation_runs_is_run_by_ci():
     assert {what: file for what, (file, words) in RUN.items() if words not in (ROOT / file).read_text()} == {}
 
 
-def test_every_target_of_make_exists():
-    targets = re.search(r"^.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
-    assert {*TARGETS} <= {*targets}
-    done = subprocess.run(["make", "--dry-run", *targets], cwd=ROOT, capture_output=True, text=True, check=False)
+def test_targets_of_make_are_listed_at_its_head_and_those_that_are_named_exist():
+    head = MAKEFILE.split("\n\n")[0]
+    others = re.sub(r"\([^)]*\)", "", head[head.index("# Others:") :].replace("\n#", ""))
+    listed = {*re.findall(r"#   make ([a-z-]+)", head), *re.findall(r"[a-z-]+", others.partition(":")[2])}
+    assert listed == {*TARGETS}
+    assert {*re.findall(r"`make ([a-z-]+)", TEXT)} <= listed
+    done = subprocess.run(["make", "--dry-run", *TARGETS], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
