@@ -17,6 +17,8 @@ from tests.streams.mosquitto import Broker, publisher, with_broker
 from tests.streams.predict_calls import predict, started
 from trueonline.files import packed, unpacked
 from trueonline.streams.fleet import in_shard
+from trueonline.streams.running import stream_run
+from trueonline.streams.sources import Labels
 
 NAMES = ["north, 1", "süd", "east"]
 OPTIONS = ["--time", "time", "--target", "flow", "--horizon", "10min"]
@@ -185,6 +187,34 @@ def test_rows_without_a_name_are_malformed(tmp_path):
         summary = predict(source, *OPTIONS, "--by", "pump", "--json")
         assert summary["counters"]["malformed"] == 2
         assert summary["samples"] == len(table) - 2
+
+
+@pytest.mark.parametrize("name", ['"\\ud800"', '"a\\rb"', '"a\\nb"', '["a"]', '{"a": 1}', "null"])
+def test_a_name_that_is_none_is_malformed_and_ends_nothing(name, tmp_path):
+    log = tmp_path / "log.jsonl"
+    lines = [f'{{"time": {60 * t}, "pump": "a", "flow": {t % 5}}}' for t in range(20)]
+    log.write_text("\n".join([*lines[:10], lines[10].replace('"a"', name), *lines[10:]]) + "\n")
+    summary = predict(log, *OPTIONS, "--by", "pump", "--json")
+    assert summary["counters"]["malformed"] == 1
+    assert summary["samples"] == 20
+
+
+def test_names_that_come_before_a_run_is_resumed_stay_those_of_their_samples():
+    """A broker sends while a checkpoint is read."""
+    labels = Labels("pump")
+    waiting = np.array([labels.code("new"), labels.code("south")])
+    labels.restore(["north", "south"])
+    assert labels.of(waiting) == ["new", "south"]
+    assert labels.of(np.array([labels.code(name) for name in ("north", "south", "east")])) == ["north", "south", "east"]
+    assert labels.names == ["new", "south", "north", "east"]
+
+
+def test_a_column_of_which_every_row_is_a_signal_is_warned_of(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream_run, "MANY_SIGNALS", 20)
+    for each, warned in ((1, True), (4, False)):
+        log = written(tmp_path / "log.csv", [(60.0 * t, f"{t // each}", 1.0) for t in range(30 * each)])
+        warnings = predict(log, *OPTIONS, "--by", "pump", "--json")["warnings"]
+        assert any("is pump the right column for --by?" in warning for warning in warnings) == warned
 
 
 def test_what_does_not_fit_is_refused(tmp_path):

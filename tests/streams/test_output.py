@@ -416,3 +416,10 @@ def test_times_are_written_in_the_style_of_the_source_and_read_back_when_resumin
         table = pq.read_table(path)
         assert table["time"].to_pylist() == times.tolist()
         assert table.schema.metadata[b"unit of time"] == b"s"
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\rb"])
+def test_names_of_columns_with_line_breaks_are_refused_in_csv(name, tmp_path):
+    with pytest.raises(ValueError, match="has a line break; name another"):
+        Csv(tmp_path / "a.csv", [name])
+    assert list(tmp_path.iterdir()) == []

@@ -116,6 +116,8 @@ class Csv(TextOutput):
     ) -> None:
         super().__init__(path, names, resuming, about)
         self._head = _head_line(self._columns).encode()
+        if len(self._head.splitlines()) > 1:  # the rows of a killed run are found by their line breaks
+            raise ValueError(f"{path}: a column's name has a line break; name another file, .jsonl or .parquet")
 
     def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:
         return _csv_lines(self, times, predictions)

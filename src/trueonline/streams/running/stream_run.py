@@ -40,6 +40,7 @@ DROP_COUNTERS = (
     "dropped_missing",
     "dropped_time",
 )
+MANY_SIGNALS = 1000  # of a fleet, from which on each should have several samples
 RATE_SAMPLES = 200  # samples from whose times the rate is measured
 RATE_TOLERANCE = 0.2  # the share by which the measured rate may differ from the given one
 
@@ -300,8 +301,8 @@ class Run:
             warnings |= self.publisher.warnings()
         for notifier in self.notifiers:
             warnings |= notifier.warnings()
-        if isinstance(self.cleaner, FleetCleaner):
-            warnings |= {f"left {name}": f"{name} left the fleet: {why}" for name, why in self.cleaner.broken.items()}
+        if isinstance(self.predictor, Fleet) and isinstance(self.cleaner, FleetCleaner):
+            warnings |= _of_fleet(self.predictor, self.cleaner)
         dropped = self.dropped()
         if dropped.get("overflow"):
             warnings["queue"] = (
@@ -345,6 +346,17 @@ class Run:
             "measured_rate": self._rate(),
             "warnings": list(self.warnings().values()),
         }
+
+
+def _of_fleet(fleet: Fleet, cleaner: FleetCleaner) -> dict[str, str]:
+    """The warnings of a fleet."""
+    warnings = {f"left {name}": f"{name} left the fleet: {why}" for name, why in cleaner.broken.items()}
+    if MANY_SIGNALS <= len(fleet.members) > fleet.samples / 3.0:
+        warnings["names"] = (
+            f"{len(fleet.members):,} names of signals came with {fleet.samples:,} samples: is {fleet.labels.column} the right "
+            "column for --by? Each signal takes memory"
+        )
+    return warnings
 
 
 def _questions(signal: str | None, predictor: Predictor) -> list[dict[str, Any]]:

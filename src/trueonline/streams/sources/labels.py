@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ class Labels:
         self.column = column
         self.names: list[str] = []
         self._codes: dict[str, float] = {}
+        self._lock = threading.Lock()
 
     def code(self, name: Any) -> float:
         """The code of a name. MalformedError if it is none."""
@@ -39,12 +41,16 @@ class Labels:
         code = self._codes.get(text)
         if code is not None:
             return code
-        if is_missing(text):
+        if is_missing(text) or isinstance(name, dict | list):
             raise MalformedError(f"{self.column} names no signal")
         if len(text) > MAX_CHARACTERS:
             raise MalformedError(f"{self.column} has a name of more than {MAX_CHARACTERS} characters")
-        self._codes[text] = float(len(self.names))
-        self.names.append(text)
+        if len(text.splitlines()) > 1 or any("\ud800" <= each <= "\udfff" for each in text):
+            raise MalformedError(f"{self.column} has a name that is not one line of Unicode text")
+        with self._lock:  # the thread that receives samples, and the one that restores
+            if text not in self._codes:
+                self.names.append(text)
+                self._codes[text] = float(len(self.names) - 1)
         return self._codes[text]
 
     def codes(self, names: Sequence[Any]) -> tuple[np.ndarray, dict[int, str]]:
@@ -62,8 +68,6 @@ class Labels:
         return [self.names[int(code)] for code in codes]
 
     def restore(self, names: Sequence[str]) -> None:
-        """Take the names of an earlier run, in place: readers hold this object. Later names stay, as blocks have their codes."""
-        if self.names[: len(names)] == [*names]:
-            return
-        self.names[:] = names
-        self._codes = {name: float(code) for code, name in enumerate(names)}
+        """Take the names of an earlier run. Names that are there keep their codes, which samples that wait have."""
+        for name in names:
+            self.code(name)
