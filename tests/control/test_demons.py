@@ -102,3 +102,27 @@ def test_a_bad_answer_changes_nothing():
             demons.step(1.0, demons.features(1))
         assert not demons.learners["reward"].weights.any()
         assert demons.agent.steps == 0
+
+
+@pytest.mark.parametrize("reward", [float("nan"), "1", None])
+def test_a_bad_reward_changes_nothing_even_if_no_cumulant_looks_at_it(reward):
+    demons = watched(QUESTIONS[2:])
+    follow(demons, 20)
+    before = [each.weights.copy() for each in (demons.agent, *demons.learners.values())]
+    for call in (lambda: demons.step(reward, 1), lambda: demons.end(reward), lambda: demons.truncate(reward, 1)):
+        with pytest.raises(ValueError, match="reward must be a finite number"):
+            call()
+    after = [each.weights for each in (demons.agent, *demons.learners.values())]
+    assert all(np.array_equal(*pair) for pair in zip(before, after, strict=True))
+
+
+def test_an_episode_that_was_going_on_when_demons_were_saved_is_not_resumed(tmp_path):
+    """The probability of its last action is not saved."""
+    demons, again = watched(), watched()
+    follow(demons, 20)
+    demons.save(tmp_path)
+    again.restore(tmp_path)
+    with pytest.raises(ValueError, match="call start first"):
+        again.step(1.0, again.features(1))
+    assert np.array_equal(again.learners["target"].weights, demons.learners["target"].weights)
+    follow(again, 5)

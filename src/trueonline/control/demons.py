@@ -139,7 +139,7 @@ class Demons:
             for demon in self.demons
         }
         self._observation: Any = None
-        self._left: tuple[Any, int, float] = (None, 0, 1.0)  # the observation, the action, and its probability
+        self._left: tuple[Any, int, float] | None = None  # the observation, the action, and its probability
 
     @property
     def n_features(self) -> int:
@@ -241,8 +241,10 @@ class Demons:
 
     def _learn(self, reward: float, x: Any, entered: Any) -> None:
         """Let all demons learn, after the numbers of all of them were checked."""
+        if self._left is None:
+            raise ValueError("call start first: an episode that was going on when demons were saved is not resumed")
         left, action, chance = self._left
-        step, updates = Step(left, action, float(reward), entered), []
+        step, updates = Step(left, action, number("reward", reward), entered), []
         for demon in self.demons:
             given = {"discount": self._discount(demon, x, entered)}
             if demon.policy is not None:
@@ -281,7 +283,9 @@ class Demons:
         return np.array([learner.predict(x) for learner in self.learners.values()])
 
     def save(self, folder: str | os.PathLike) -> None:
-        """Save the agent and all demons, one file each. Cumulants and policies are code and are not saved.
+        """Save the agent and all demons, one file each, between two episodes. Cumulants and policies are code and are not saved.
+
+        A kill during this call may leave files of different times.
 
         Parameters
         ----------
@@ -293,7 +297,7 @@ class Demons:
             learner.save(Path(folder) / f"{name}.npz")
 
     def restore(self, folder: str | os.PathLike) -> None:
-        """Resume from a folder that `save` wrote, with the same questions, bit for bit.
+        """Resume from a folder that `save` wrote, with the same questions, bit for bit. The next call is `start`.
 
         Parameters
         ----------
@@ -310,4 +314,4 @@ class Demons:
             if type(loaded[name]) is not type(learner) or loaded[name].n_features != learner.n_features:
                 raise ValueError(f"{name}.npz in {os.fspath(folder)} holds {loaded[name]!r}, not {learner!r}")
         self.agent = loaded.pop("agent")
-        self.learners = loaded
+        self.learners, self._left = loaded, None

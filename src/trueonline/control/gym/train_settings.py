@@ -11,7 +11,7 @@ from typing import Any
 from trueonline import catalog, control, features
 from trueonline.control.gym import environments, network_agents
 from trueonline.features.spaces import Maker
-from trueonline.inputs import count, positive, unit
+from trueonline.inputs import count, flag, positive, unit
 
 LENGTHS = ("episodes", "evaluate")  # settings that may change between two calls: a training can be extended
 
@@ -80,6 +80,10 @@ class TrainingSettings:
         unit("epsilon", self.epsilon)
         count("episodes", self.episodes)
         environments.entropy(self.seed)
+        flag("divided", self.divided)
+        for name in ("options", "feature_options"):
+            if not isinstance(getattr(self, name), dict):
+                raise ValueError(f"{name} must be a dictionary, got {getattr(self, name)!r:.80}")
         if self.evaluate:
             count("evaluate", self.evaluate)
         if (self.epsilon_final is None) != (self.epsilon_steps is None):

@@ -19,9 +19,9 @@ from trueonline.control.gym import environments
 from trueonline.control.gym.train_settings import TrainingSettings
 from trueonline.control.gym.training import limits, train
 from trueonline.core.compiling.sources import package_code
-from trueonline.inputs import count
+from trueonline.inputs import count, positive, unit
 from trueonline.study import engines
-from trueonline.study.checks import check_known
+from trueonline.study.checks import check_known, grid
 from trueonline.study.storage.execution import execute_tasks, gather_tasks
 from trueonline.study.storage.work import Beat, WorkInPieces
 from trueonline.terminal import TasksBar
@@ -188,23 +188,18 @@ def sweep(
     if engine.startswith("cuda"):
         raise ValueError(f"engine must be local, dask or dask:ADDRESS, got {engine!r}: agents do not train on a GPU")
     most, limit = limits(episodes, steps)
-    numbers = tuple(range(count("seeds", seeds))) if isinstance(seeds, int) else tuple(seeds)
-    if not numbers or any(isinstance(seed, bool) or not isinstance(seed, int) or seed < 0 for seed in numbers):
-        raise ValueError(f"seeds must be a number of seeds, or whole numbers ≥ 0, got {seeds!r}")
-    if len({*numbers}) < len(numbers):
-        raise ValueError("seeds must differ: a run that counts twice makes intervals too narrow")
-    grid = {"step_sizes": tuple(step_sizes), "trace_decays": tuple(trace_decays)}
-    for name, values in grid.items():
-        if not values:
-            raise ValueError(f"{name} must not be empty")
-    names = (environment,) if isinstance(environment, str) else tuple(environment)
+    numbers = (
+        tuple(range(count("seeds", seeds))) if isinstance(seeds, int) else tuple(map(int, grid("seeds", seeds, _seed)))
+    )
+    alphas, lams = grid("step_sizes", step_sizes, positive), grid("trace_decays", trace_decays, unit)
+    names = _names("environment", environment)
     tasks = []
     for each, (agent, own) in product(names, _named(agents).items()):
-        first = _settings(each, {**settings, **own}, grid["step_sizes"][0], grid["trace_decays"][0])
+        first = _settings(each, {**settings, **own}, alphas[0], lams[0])
         with closing(first.environment_made()) as env:
             maker = first.features_for(env)
             environments.fitting(env, first.agent(env, maker, 0), maker)
-        for alpha, lam in product(*grid.values()):
+        for alpha, lam in product(alphas, lams):
             one = replace(first, step_size=alpha, trace_decay=lam)
             for k in range(0, len(numbers), SEEDS_OF_A_TASK):
                 pairs = tuple((seed, 0) for seed in numbers[k : k + SEEDS_OF_A_TASK])
@@ -218,11 +213,29 @@ def sweep(
     return table
 
 
+def _seed(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ValueError(f"{name} must be a number of seeds, or whole numbers ≥ 0, got {value!r}")
+    return value
+
+
+def _names(what: str, given: Any) -> tuple[str, ...]:
+    """One name, or several. ValueError unless they differ."""
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else ()
+    if not names or not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
+        raise ValueError(f"{what} must be a name, or several different names, got {given!r:.80}")
+    return names
+
+
 def _named(agents: Any) -> dict[str, dict[str, Any]]:
     """The settings of each agent by its name."""
-    if isinstance(agents, Mapping):
-        return {name: dict(own) for name, own in agents.items()}
-    return {name: {"method": name} for name in ([agents] if isinstance(agents, str) else agents)}
+    names = _names("agents", agents)
+    own = agents if isinstance(agents, Mapping) else {name: {"method": name} for name in names}
+    if not all(isinstance(each, Mapping) for each in own.values()):
+        raise ValueError(
+            f"agents must be a mapping from names to settings, such as {{'mine': {{'epsilon': 0.1}}}}, got {own!r:.80}"
+        )
+    return {name: dict(each) for name, each in own.items()}
 
 
 def _settings(environment: str, given: dict[str, Any], step_size: float, trace_decay: float) -> TrainingSettings:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from trueonline.inputs import count
 from trueonline.study import engines
 from trueonline.study.cases import Case, expand
 from trueonline.study.storage.store import Store
@@ -80,15 +81,17 @@ def execute_tasks(
     out, engine, share, threads, progress : object
         The same as in `execute`.
     """
+    if threads is not None:
+        count("threads", threads)
     store = Store(out)
     mine = engines.shard(list({task.name: task for task in tasks}.values()), share)
     missing = store.missing(mine)
     if missing:
         engines.check(engine)  # before the folder is made
     store.begin()
-    count = _Count(mine, missing, progress)
-    with Writer(store, count.finish) as writer:
-        engines.run(missing, engine, writer.write, count.move, store.scratch, threads=threads)
+    tally = _Count(mine, missing, progress)
+    with Writer(store, tally.finish) as writer:
+        engines.run(missing, engine, writer.write, tally.move, store.scratch, threads=threads)
     if share is None:
         store.tidy()
 
