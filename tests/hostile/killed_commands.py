@@ -129,6 +129,13 @@ WRITERS = {
         lambda f: (f / "p.csv").read_bytes(),
         follows=True,
     ),
+    "predict a fleet": Writer(
+        COMMAND,
+        lambda folder, shared: ["predict", str(shared / "fleet.csv"), "--time", "time", "--by", "name", "--target", "a",
+                                "--discount", "0.9", "--every", "0.05", "--pace", "150", "--out", str(folder / "p.csv"),
+                                "--alerts", str(folder / "alerts.jsonl"), "--alert", "0.5"],
+        lambda folder: [(folder / name).read_bytes() for name in ("p.csv", "alerts.jsonl")],
+    ),
     "train": Writer(
         EAGER,
         lambda folder, shared: ["train", "FrozenLake-v1", "--episodes", "150", "--evaluate", "3", "--no-film", "--runs", "2",
@@ -152,7 +159,7 @@ WRITERS = {
 }  # fmt: skip
 if find_spec("ale_py"):
     WRITERS["atari"] = Writer(PLAYING, lambda folder, shared: [str(folder / "run.npz")], lambda f: _saved(f / "run.npz"))
-OFTEN = [*WRITERS, *(3 * ["predict to CSV", "predict to Parquet", "predict a followed file", "save"])]
+OFTEN = [*WRITERS, *(3 * ["predict to CSV", "predict to Parquet", "predict a followed file", "predict a fleet", "save"])]
 
 
 def prepare(shared: Path) -> None:
@@ -166,6 +173,8 @@ def write_inputs(shared: Path) -> None:
     rng = np.random.default_rng(0)
     values = np.cumsum(rng.standard_normal((ROWS, 2)), axis=0).round(6).tolist()
     (shared / "log.csv").write_text("time,a,b\n" + "".join(f"{i / 10},{a},{b}\n" for i, (a, b) in enumerate(values)))
+    rows = "".join(f"{i / 10},n{i * i % 7},{a}\n" for i, (a, _) in enumerate(values))
+    (shared / "fleet.csv").write_text(f"time,name,a\n{rows}")
     (shared / "spec.toml").write_text(SPEC)
     (shared / "view.py").write_text(VIEW)
 

@@ -15,9 +15,10 @@ import trueonline as to
 from trueonline import files, study
 from trueonline.control.gym.checkpoints import TrainingCheckpoint
 from trueonline.streams import Horde, Question
+from trueonline.streams.fleet import Fleet, FleetCleaner
 from trueonline.streams.predictor import Predictor, Setup
 from trueonline.streams.running.stream_checkpoint import KIND, Checkpoint
-from trueonline.streams.sources import Block, Clean, Cleaner
+from trueonline.streams.sources import Block, Clean, Cleaner, Labels
 from trueonline.study.storage.store import Store
 
 FEATURES, ACTIONS = 12, 3
@@ -182,6 +183,35 @@ def _read_checkpoint(path: Path) -> tuple[Predictor, Cleaner, Any]:
     return predictor, cleaner, checkpoint.about
 
 
+def _fleet() -> tuple[Fleet, FleetCleaner]:
+    labels, setup = Labels("pump"), Setup(["a"], ["a"], [0.5], tilings=2, bins=3)
+    cleaners = FleetCleaner(labels, lambda name: Cleaner(("a",), max_gap=5.0))
+    return Fleet(setup, labels, cleaners), cleaners
+
+
+def _use_fleet(both: tuple, rng: np.random.Generator) -> None:
+    fleet, cleaners = both
+    codes = [fleet.labels.code(name) for name in ("north", "süd", "east")]
+    last = max((state["time"] or 0.0 for state in cleaners.state()["of"].values()), default=0.0)
+    values = np.column_stack([rng.standard_normal(90), np.tile(codes, 30)])
+    fleet.learn(cleaners(Block(last + np.repeat(np.arange(1.0, 31.0), 3), values)))
+    _ = fleet.worst_first(), fleet.counters(), cleaners.counters(), {**fleet.state()}
+
+
+def _make_fleet(path: Path) -> None:
+    fleet, cleaners = _fleet()
+    _use_fleet((fleet, cleaners), np.random.default_rng(3))
+    files.write_learner(path, KIND, cleaners.state(), fleet.state())
+
+
+def _read_fleet(path: Path) -> tuple[Fleet, FleetCleaner]:
+    _, about, arrays = files.read_learner(path)
+    fleet, cleaners = _fleet()
+    cleaners.restore(about)
+    fleet.restore(arrays)
+    return fleet, cleaners
+
+
 @cache
 def _lake() -> Any:
     import gymnasium
@@ -314,6 +344,9 @@ FILES: dict[str, Saved] = {
     ),
     "predictions": Saved(
         _make_checkpoint, _read_checkpoint, lambda it: frozen([it[0].state(), it[1].state(), it[2]]), _use_predictor
+    ),
+    "fleet": Saved(
+        _make_fleet, _read_fleet, lambda it: frozen([{**it[0].state()}, it[1].state(), it[0].labels.names]), _use_fleet
     ),
     "training": Saved(
         lambda path: _train(*_training(), path, 20),

@@ -120,7 +120,7 @@ class FleetCleaner:
             not isinstance(names, list)
             or not isinstance(of, dict)
             or not isinstance(broken, dict)
-            or not of.keys() <= {*names}
+            or not of.keys() <= {*map(str, names)}
         ):
             raise ValueError(f"this is not the state of a fleet: {str(state)[:80]}")
         self._labels.restore([str(name) for name in names])
