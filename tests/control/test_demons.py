@@ -109,7 +109,7 @@ def test_a_bad_reward_changes_nothing_even_if_no_cumulant_looks_at_it(reward):
     demons = watched(QUESTIONS[2:])
     follow(demons, 20)
     before = [each.weights.copy() for each in (demons.agent, *demons.learners.values())]
-    for call in (lambda: demons.step(reward, 1), lambda: demons.end(reward), lambda: demons.truncate(reward, 1)):
+    for call in (lambda: demons.step(reward, demons.features(1)), lambda: demons.end(reward)):
         with pytest.raises(ValueError, match="reward must be a finite number"):
             call()
     after = [each.weights for each in (demons.agent, *demons.learners.values())]
@@ -126,3 +126,16 @@ def test_an_episode_that_was_going_on_when_demons_were_saved_is_not_resumed(tmp_
         again.step(1.0, again.features(1))
     assert np.array_equal(again.learners["target"].weights, demons.learners["target"].weights)
     follow(again, 5)
+
+
+def test_features_of_another_object_are_refused():
+    """Demons would hear of no observation, or of an old one."""
+    env = to.control.environment(PROBLEM)
+    demons = watched()
+    with pytest.raises(ValueError, match="give their own `features` to `train`"):
+        to.control.train(env, demons, to.features.Table(5), steps=10)
+    demons.start(demons.features(0))
+    with pytest.raises(ValueError, match="give their own `features` to `train`"):
+        demons.step(1.0, 2)
+    assert demons.agent.steps == 0
+    assert not demons.learners["reward"].weights.any()

@@ -185,6 +185,7 @@ class Demons:
         int
             The action.
         """
+        self._check_observation()
         action = self.agent.start(x)
         for learner in self.learners.values():
             learner.start(x)
@@ -236,13 +237,19 @@ class Demons:
         chance = 1.0
         if self._has_policies:
             chance = float(self.agent.policy.probabilities(np.array(self.agent.values(x)), self.agent.steps)[action])
-        self._left = self._observation, action, chance
+        self._left, self._observation = (self._observation, action, chance), None
         return action
+
+    def _check_observation(self) -> None:
+        if self._observation is None:
+            raise ValueError("demons need each observation: give their own `features` to `train`, and call it for each x")
 
     def _learn(self, reward: float, x: Any, entered: Any) -> None:
         """Let all demons learn, after the numbers of all of them were checked."""
         if self._left is None:
             raise ValueError("call start first: an episode that was going on when demons were saved is not resumed")
+        if x is not None:
+            self._check_observation()
         left, action, chance = self._left
         step, updates = Step(left, action, number("reward", reward), entered), []
         for demon in self.demons:

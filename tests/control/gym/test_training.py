@@ -66,13 +66,16 @@ def test_it_stops_at_the_end_of_the_episode_in_which_there_are_steps_enough():
     assert len(to.control.train(env, Recorder(), table(env), steps=100, episodes=3).returns) == 3
 
 
-def test_a_callback_hears_of_each_episode_and_may_end_the_training():
+@pytest.mark.parametrize("kind", [bool, np.bool_])
+def test_a_callback_hears_of_each_episode_and_may_end_the_training(kind):
     episodes = [[0, (1, 2.0, False, False), (1, 1.0, True, False)], [0, (1, 5.0, True, False)]]
     env, told = Scripted(episodes), []
     to.control.train(env, Recorder(), table(env), episodes=2, callback=lambda *news: told.append(news))
     assert told == [(1, 3.0, 2), (2, 5.0, 1)]
     env = Scripted(episodes * 3)
-    assert len(to.control.train(env, Recorder(), table(env), episodes=6, callback=lambda n, *_: n == 4).returns) == 4
+    assert (
+        len(to.control.train(env, Recorder(), table(env), episodes=6, callback=lambda n, *_: kind(n == 4)).returns) == 4
+    )
 
 
 @pytest.mark.parametrize("problem", [to.problems.collision(), to.problems.AccessControl(servers=3)])

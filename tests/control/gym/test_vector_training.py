@@ -1,6 +1,7 @@
 """Training in vector environments: each agent learns what it learns alone."""
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 import trueonline as to
@@ -51,7 +52,11 @@ def test_a_callback_ends_the_training_of_its_agent():
     ends = [0, (1, 1.0, True, False)]
     env = vector([ends] * 5, [ends] * 5)
     found = control.train_vector(
-        env, [Recorder(), Recorder()], table(env.envs[0]), episodes=4, callback=lambda agent, done, *_: agent == 1 or None
+        env,
+        [Recorder(), Recorder()],
+        table(env.envs[0]),
+        episodes=4,
+        callback=lambda agent, done, *_: np.bool_(agent == 1) or None,
     )
     assert [len(each.returns) for each in found] == [4, 1]
 

@@ -64,8 +64,9 @@ class _Process(gymnasium.Env):
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         if self._state is None or action not in self.action_space:
             raise ValueError(f"call reset first, and give an action of {self.action_space}, got {action!r}")
+        action = int(action)  # True would be a mask
         if isinstance(self.problem, AccessControl):
-            reward, self._state = self.problem.step(self._state, int(action), self.np_random)
+            reward, self._state = self.problem.step(self._state, action, self.np_random)
             return self._state, reward, False, False, {}
         state, problem = self._state, self.problem
         following = self._draw(problem.transitions[state, action])

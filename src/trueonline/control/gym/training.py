@@ -207,13 +207,18 @@ def train(
                 history.evaluated_after.append(len(history.returns))
                 history.evaluations.append(evaluate(made, agent, features, trials, seed=numbers).returns.tolist())
             if callback is not None:
-                ended = callback(len(history.returns), history.returns[-1], history.lengths[-1]) is True
+                ended = says_end(callback(len(history.returns), history.returns[-1], history.lengths[-1]))
             if saved is not None and time.monotonic() - written >= seconds:
                 saved.write(agent, history.arrays(trials))
                 written, there = time.monotonic(), len(history.returns)
         if saved is not None and len(history.returns) > there:
             saved.write(agent, history.arrays(trials))
     return history.frozen(trials)
+
+
+def says_end(told: Any) -> bool:
+    """Whether a callback returned True, also NumPy's."""
+    return isinstance(told, bool | np.bool_) and bool(told)
 
 
 def limits(episodes: int | None, steps: int | None) -> tuple[int | None, int | None]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.control.gym import environments
-from trueonline.control.gym.training import History, Training, limits
+from trueonline.control.gym.training import History, Training, limits, says_end
 
 Callback = Callable[
     [int, int, float, int], object
@@ -117,6 +117,6 @@ def train_vector(
             if over[i]:
                 history.add(totals[i], lengths[i], bool(terminated[i]))
                 done = len(history.returns)
-                ended = callback is not None and callback(i, done, totals[i], lengths[i]) is True
+                ended = callback is not None and says_end(callback(i, done, totals[i], lengths[i]))
                 going[i] = not (ended or (most and done >= most) or (enough and history.steps >= enough))
     return [history.frozen() for history in histories]
