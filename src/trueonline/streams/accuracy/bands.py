@@ -64,14 +64,15 @@ from trueonline.streams.accuracy.realised_returns import (
     turn,
 )
 
-MAX_OPEN_WEIGHT = 0.2  # an error counts when at most this share of the return's weight is open
+MAX_OPEN_WEIGHT = 0.6  # an error counts when at most this share of the return's weight is open
+KNOWN_POWER = 0.6  # from ½, for errors that know nothing of each other, to 1, for an error that stays
 UNKNOWN_WEIGHT = 0.995  # nothing is known of a return of which more is open
 MAX_WAITING = 1024  # samples
 MAX_ERRORS = 512  # errors in memory, for each question
 ERRORS_PER_WAIT = 16  # errors that are kept of as many samples as a prediction waits
 FIRST_ERRORS = 20  # the first errors, which are all kept
 MIN_ERRORS = 4  # errors in memory when the first band is given
-LEVEL_RATE = 0.1  # η: a miss beyond those that are due lowers the level by this share
+LEVEL_RATE = 0.2  # η: a miss beyond those that are due lowers the level by this share
 TAIL_EXPONENT = 0.25  # ξ: the tail beyond the largest error, as heavy as one with barely a finite fourth moment
 MAX_LEVEL = 0.5  # the largest level: the band shrinks to the median error
 MIN_WIDTH = 1e-12  # of the prediction, or of 1 if that is 0: no band is narrower
@@ -144,11 +145,8 @@ def come_true(
 ):  # fmt: skip
     """Take the oldest waiting sample, of `maps` that have their map, for true: learn from its errors."""
     ring[SINCE] += 1
-    kept, step, known = (
-        ERRORS_PER_WAIT * ring[SINCE] >= maps,
-        min(1.0, ERRORS_PER_WAIT / maps),
-        math.sqrt(1.0 - left * left),
-    )
+    kept, step = ERRORS_PER_WAIT * ring[SINCE] >= maps, min(1.0, ERRORS_PER_WAIT / maps)
+    known = math.sqrt(1.0 + left) * (1.0 - left) ** KNOWN_POWER
     for q in range(size):
         own, k = pointer(slots, oldest + q), first + q
         note = pointer(memory, 2 * k)
