@@ -8,6 +8,7 @@ import pytest
 from trueonline.streams.accuracy.bands import (
     ERRORS_PER_WAIT,
     FIRST_ERRORS,
+    KNOWN_POWER,
     LEVEL_RATE,
     MAX_ERRORS,
     MAX_OPEN_WEIGHT,
@@ -46,7 +47,7 @@ def by_definition(p, c, gammas, starts, coverage, room):
             if left > 0.995:
                 since -= 1
                 continue
-            error = (known + left * p[t] - p[k]) / np.sqrt(1 - left**2)
+            error = (known + left * p[t] - p[k]) / (np.sqrt(1 + left) * (1 - left) ** KNOWN_POWER)
             if ERRORS_PER_WAIT * since >= samples or len(kept) < FIRST_ERRORS:
                 kept = [*kept, error][-MAX_ERRORS:]
             since = 0 if ERRORS_PER_WAIT * since >= samples else since

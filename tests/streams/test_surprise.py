@@ -68,7 +68,7 @@ def by_definition(x, forecasts, seconds, starts):
     """The surprise of one signal and the error that tells why."""
     figures, days, surprise, errors = [Past(k) for k in range(7)], {}, np.zeros(len(x)), np.full(len(x), np.nan)
     run, same, today, day_begins, before, over, largest = 0.0, 1, [], seconds[0], 0.0, 0, 0.0
-    half_hours = seconds // 1800
+    hours = seconds // 3600
     for t in range(1, len(x)):
         p, expected = {}, {}
 
@@ -77,21 +77,19 @@ def by_definition(x, forecasts, seconds, starts):
             p[k], expected[k] = figures[k].probability(size), about
             figures[k].remember(size)
 
-        if half_hours[t] % 48 != half_hours[t - 1] % 48:
-            block = x[:t][half_hours[:t] == half_hours[t - 1]]
-            count, mean = days.get(half_hours[t - 1] % 48, (0, 0.0))
-            days[half_hours[t - 1] % 48] = count + 1, mean + max(0.1, 1 / (count + 1)) * (block.mean() - mean)
+        if hours[t] % 24 != hours[t - 1] % 24:
+            block = x[:t][hours[:t] == hours[t - 1]]
+            count, mean = days.get(hours[t - 1] % 24, (0, 0.0))
+            days[hours[t - 1] % 24] = count + 1, mean + max(0.1, 1 / (count + 1)) * (block.mean() - mean)
         view(LEVEL, abs(x[t] - x[:t].mean()), x[:t].mean())
-        if half_hours[t] % 48 in days:
-            usual = days[half_hours[t] % 48][1]
+        if hours[t] % 24 in days:
+            usual = days[hours[t] % 24][1]
             view(HOUR, abs(x[t] - usual), usual)
         forecast = x[t - 1] if np.isnan(forecasts[t]) else forecasts[t]
-        if starts[t]:
-            run = 0.0
-        else:
+        if not starts[t]:
             view(NEXT, abs(x[t] - forecast), forecast)
-            run += (x[t] - forecast - run) / RUN_SAMPLES
-            view(RUN, abs(run), forecast)
+            run += (abs(x[t] - forecast) - run) * max(1 / RUN_SAMPLES, 1 / t)
+            view(RUN, run, forecast)
         told = expected.get(NEXT, x[t - 1])
         expected[RUN] = told
         if seconds[t] > seconds[t - 1]:
@@ -198,7 +196,7 @@ def test_each_fault_is_surprising_and_has_its_reason(scale):
         "shift": (
             shift,
             HOURS[:3000],
-            {"a level never seen", "a run of errors to one side", "unusual at this time of day"},
+            {"a level never seen", "a run of large errors", "unusual at this time of day"},
         ),
         "flat": (flat, HOURS[:3000], {"a flat line"}),
         "burst": (burst, HOURS[:3000], {"a level never seen", "a jump", "unusual at this time of day"}),

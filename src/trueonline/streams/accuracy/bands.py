@@ -5,10 +5,11 @@ A prediction p_k is about M_k = C_{k+1} + γ_{k+1}·M_{k+1}, which is known only
     M_k = A + W·M_t,   W = γ_{k+1}⋯γ_t
 
 where A is known. As soon as the open weight W is at most `MAX_OPEN_WEIGHT`, or as many samples wait as the memory holds,
-A + W·p_t stands for M_k. If predictions are right, the differences from one prediction to the next are uncorrelated, and the known
-part of the error has 1 − W² of the variance. So the error that counts is
+A + W·p_t stands for M_k. W is large, so that bands learn soon what happened. If predictions are right, the differences from one
+prediction to the next are uncorrelated, and the known part of the error has √(1 − W²) of the size. If a prediction is wrong and
+stays wrong, it has 1 − W of it. Most predictions are between the two. So the error that counts is
 
-    e_k = (A + W·p_t − p_k) / √(1 − W²)
+    e_k = (A + W·p_t − p_k) / ((1 + W)^½·(1 − W)^0.6)
 
 The band is [p_t − d, p_t + u]. Here u is a quantile of the last errors that came true, and d is one of the last negative errors,
 each side on its own. Errors of neighbouring samples are almost equal when predictions look far ahead. So one error is kept for each
@@ -25,9 +26,9 @@ n errors are fewer than 1/level, the largest one b is stretched to b / ((n + 1)�
 missed, and hits narrow it, at most to the median error.
 
 **The first bands.** Errors of neighbouring samples say almost the same, so a stream has only about one error a wait that is worth
-its name. Until there are eight of them, the range of the signal so far stands in: a mean of coming values seldom leaves it. After n
+its name. Until there are twelve of them, the range of the signal so far stands in: a mean of coming values seldom leaves it. After n
 values it reaches from the least to the largest, and by 1/n of this further, because the next value is beyond the largest of n with
-the probability 1/(n + 1). A band reaches the share 0.6·(1 − errors / 8) of the way from its own end to that of the range, if that
+the probability 1/(n + 1). A band reaches the share 0.6·(1 − errors / 12) of the way from its own end to that of the range, if that
 is further out. So the first band comes with the second sample.
 
 **Guarantee.** Let the errors of one side be at most B, and let the largest error in memory be at least b > 0. Above
@@ -64,18 +65,19 @@ from trueonline.streams.accuracy.realised_returns import (
     turn,
 )
 
-MAX_OPEN_WEIGHT = 0.2  # an error counts when at most this share of the return's weight is open
+MAX_OPEN_WEIGHT = 0.6  # an error counts when at most this share of the return's weight is open
+KNOWN_POWER = 0.6  # from ½, for errors that know nothing of each other, to 1, for an error that stays
 UNKNOWN_WEIGHT = 0.995  # nothing is known of a return of which more is open
 MAX_WAITING = 1024  # samples
 MAX_ERRORS = 512  # errors in memory, for each question
 ERRORS_PER_WAIT = 16  # errors that are kept of as many samples as a prediction waits
 FIRST_ERRORS = 20  # the first errors, which are all kept
 MIN_ERRORS = 4  # errors in memory when the first band is given
-LEVEL_RATE = 0.1  # η: a miss beyond those that are due lowers the level by this share
+LEVEL_RATE = 0.2  # η: a miss beyond those that are due lowers the level by this share
 TAIL_EXPONENT = 0.25  # ξ: the tail beyond the largest error, as heavy as one with barely a finite fourth moment
 MAX_LEVEL = 0.5  # the largest level: the band shrinks to the median error
 MIN_WIDTH = 1e-12  # of the prediction, or of 1 if that is 0: no band is narrower
-SURE_ERRORS = 8.0  # errors after which the range of the signal no longer widens a band
+SURE_ERRORS = 12.0  # errors after which the range of the signal no longer widens a band
 RANGE_SHARE = 0.6  # how far a first band reaches towards the ends of the range, which holds nearly everything
 LOWEST, HIGHEST, VALUES = range(3)  # columns of the ranges: of the signal so far, and how many values there were
 
@@ -144,11 +146,8 @@ def come_true(
 ):  # fmt: skip
     """Take the oldest waiting sample, of `maps` that have their map, for true: learn from its errors."""
     ring[SINCE] += 1
-    kept, step, known = (
-        ERRORS_PER_WAIT * ring[SINCE] >= maps,
-        min(1.0, ERRORS_PER_WAIT / maps),
-        math.sqrt(1.0 - left * left),
-    )
+    kept, step = ERRORS_PER_WAIT * ring[SINCE] >= maps, min(1.0, ERRORS_PER_WAIT / maps)
+    known = math.sqrt(1.0 + left) * (1.0 - left) ** KNOWN_POWER
     for q in range(size):
         own, k = pointer(slots, oldest + q), first + q
         note = pointer(memory, 2 * k)

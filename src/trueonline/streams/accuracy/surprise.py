@@ -4,9 +4,9 @@ A fault shows in the value itself or in what it does to forecasts, and nobody kn
 sides, whatever question was asked. Four *views* are differences from what could be expected:
 
     level    x_t minus the mean so far
-    hour     x_t minus the usual value at this time of the day: the mean of this half hour on earlier days, about the last ten
+    hour     x_t minus the usual value at this time of the day: the mean of this hour on earlier days, about the last ten
     next     x_t minus the forecast of the next value, or minus x_{t−1} if there is no forecast
-    run      the mean of these last errors over about 64 samples: errors that have one sign
+    run      the mean size of these errors over about 32 samples
 
 Three other *figures* see what no two views see:
 
@@ -17,12 +17,12 @@ Three other *figures* see what no two views see:
 **How often is a figure as large as now?** Each is divided by its usual size s, a running mean, so z = |figure| / s has no unit. A
 histogram of ln z, which forgets over 1,000 samples, gives the share p of earlier samples that reach it. For the level, all of the
 past counts. Beyond the largest 2 % the tail is a Pareto distribution, ln p = ln p₀ − (ln z − ln z₀)/ξ. Its ξ is the mean excess in
-the histogram, drawn towards a prior of 0.2 as if by 10 samples more (the Hill estimator). So p is sensible beyond everything seen.
-A rank among n samples alone could not say less than 1/n. Lengths of flat lines and gaps vary more, and have a prior of 0.5.
+the histogram, drawn towards a prior of 0.2 as if by 15 samples more (the Hill estimator). So p is sensible beyond everything seen.
+A rank among n samples alone could not say less than 1/n. Lengths of flat lines and gaps vary more, and have a prior of 0.7.
 
 The first samples have no histogram worth its name. A tail with the prior's ξ stands in: p = (1 + ξz/(1 − ξ))^(−1/ξ), of a Pareto
 distribution with mean 1. After n samples its power is at most n, as that of Student's t, because s is not known well either. It has
-the weight w² beside 1 − w for the histogram, with w = 10 / (10 + n).
+the weight w² beside 1 − w for the histogram, with w = 15 / (15 + n).
 
 **What is looked at seldom.** A flat line is looked at when its length has doubled, because every further sample says nearly the
 same. A drift is looked at when it is a quarter larger than before on this day, and when the forecast of the next value was right.
@@ -55,13 +55,13 @@ LEVEL, HOUR, NEXT, RUN, FLAT, GAP, DRIFT = range(7)
 VIEWS, FIGURES = 4, 7
 SIZE_RATES = (0.0, 0.01, 0.01, 0.01, 0.01, 0.01)  # of the usual size of a figure; 0: it is the mean of all
 FORGET_RATES = (0.0, 0.001, 0.001, 0.001, 0.001, 0.001)  # of the histograms
-SHAPES = (0.2, 0.2, 0.2, 0.2, 0.5, 0.5, 0.2)  # ξ of a tail of which nothing is known
-PRIOR_SAMPLES = 10.0  # that this is worth
+SHAPES = (0.2, 0.2, 0.2, 0.2, 0.7, 0.7, 0.2)  # ξ of a tail of which nothing is known
+PRIOR_SAMPLES = 15.0  # that this is worth
 TAIL_SHARE = 0.02  # the share of samples that the tail is fitted to
 MAX_SIZES = 20.0  # a figure counts as so many usual sizes at most, so that one wild value hides nothing after it
 BINS, BIN_WIDTH = 120, 0.2  # of the histograms, over logarithms from −12 to 12
-RUN_SAMPLES = 64.0
-SLOTS, SLOT_SECONDS, DAY_RATE = 48, 1800.0, 0.1  # half hours of a day, and the rate of their usual values: about ten days
+RUN_SAMPLES = 32.0
+HOURS, DAY_RATE = 24, 0.1  # hours of a day, and the rate of their usual values: about ten days
 HOUR_SECONDS, DAY_SECONDS, MAX_DAY = 3600.0, 86400.0, 4096.0
 FARTHER = 1.25  # by this factor a drift must have grown
 SUDDEN = 0.1  # a forecast was wrong if errors as large have a smaller probability
@@ -73,7 +73,7 @@ REASONS = (
     "a drift away from the usual level",
     "unusual at this time of day",
     "a jump",
-    "a run of errors to one side",
+    "a run of large errors",
     "a flat line",
     "missing samples",
     "a drift away from the usual level",
@@ -85,14 +85,14 @@ REASONS = (
 # What is known of a figure: its usual size, how often it was seen, the weight of its histogram, and the histogram.
 SCALE, SEEN, TOTAL, HISTOGRAM = range(4)
 FIGURE_NUMBERS = HISTOGRAM + BINS
-# What is known of a signal: the number of its values, their mean, the last, its time, and the range; the present half hour with the
-# sum and the number of its values; the mean of errors; for how many samples the value has been the same; the days that are over and
+# What is known of a signal: the number of its values, their mean, the last, its time, and the range; the present hour with the
+# sum and the number of its values; the mean size of errors; for how many samples the value has been the same; the days that are over and
 # the mean at their end; of the present day when it began, its samples, its largest drift, and its histogram.
 COUNT, MEAN, LAST, TIME, LOW, HIGH, SLOT, SUM, SIZE, ERROR, SAME, DAYS, BEFORE, BEGAN, TODAY, LARGEST, BINS_TODAY = range(
     17
 )
 SIGNAL_NUMBERS = BINS_TODAY + BINS
-USUAL, TIMES = range(2)  # of a half hour
+USUAL, TIMES = range(2)  # of an hour
 PROBABILITY, EXPECTED, USUALLY = range(3)  # what is noted of each figure of a sample
 
 
@@ -182,8 +182,8 @@ def drift(x, seconds, right, own, past, note):
 
 
 @kernel
-def end_half_hour(own, done):
-    """The half hour is over: its mean becomes part of the usual values. So a fault is not compared with itself."""
+def end_hour(own, done):
+    """The hour is over: its mean becomes part of the usual values. So a fault is not compared with itself."""
     done[TIMES] += 1.0
     done[USUAL] += max(DAY_RATE, 1.0 / done[TIMES]) * (own[SUM] / own[SIZE] - done[USUAL])
     own[SUM], own[SIZE] = 0.0, 0.0
@@ -192,25 +192,23 @@ def end_half_hour(own, done):
 @kernel
 def look(j, x, forecast, seconds, begins, own, hours, figures, notes):
     """Weigh all figures of a value of signal j. They become part of the past."""
-    first, clock = j * FIGURES * FIGURE_NUMBERS, 2 * SLOTS * j
+    first, clock = j * FIGURES * FIGURE_NUMBERS, 2 * HOURS * j
     for k in range(FIGURES):
         notes[3 * k], notes[3 * k + 1], notes[3 * k + 2] = -1.0, own[LAST], 0.0  # −1: nothing can be said
-    slot = math.floor(seconds / SLOT_SECONDS) % SLOTS
+    slot = math.floor(seconds / HOUR_SECONDS) % HOURS
     if own[COUNT] == 0.0:
         own[LOW], own[HIGH], own[SAME], own[BEGAN] = x, x, 1.0, seconds
     else:
         if slot != own[SLOT]:
-            end_half_hour(own, pointer(hours, clock + 2 * int(own[SLOT])))
+            end_hour(own, pointer(hours, clock + 2 * int(own[SLOT])))
         now, flat = pointer(hours, clock + 2 * int(slot)), pointer(figures, first + FLAT * FIGURE_NUMBERS)
         view(LEVEL, x, own[MEAN], figures, first, notes)
         if now[TIMES] > 0.0:
             view(HOUR, x, now[USUAL], figures, first, notes)
-        if begins:
-            own[ERROR] = 0.0
-        else:
+        if not begins:
             expected = forecast if math.isfinite(forecast) else own[LAST]
             view(NEXT, x, expected, figures, first, notes)
-            own[ERROR] += (x - expected - own[ERROR]) / RUN_SAMPLES
+            own[ERROR] += (abs(x - expected) - own[ERROR]) * max(1.0 / RUN_SAMPLES, 1.0 / own[COUNT])
             view(RUN, own[ERROR], 0.0, figures, first, notes)
         if seconds > own[TIME]:
             view(GAP, seconds - own[TIME], 0.0, figures, first, notes)
@@ -307,7 +305,7 @@ class Surprise(Resumable):
         self._notes = np.zeros(3 * FIGURES)
         self._state: dict[str, np.ndarray] = {
             "numbers": np.zeros((signals, SIGNAL_NUMBERS)),
-            "hours": np.zeros((signals, SLOTS, 2)),
+            "hours": np.zeros((signals, HOURS, 2)),
             "figures": np.zeros((signals, FIGURES, FIGURE_NUMBERS)),
         }
 
@@ -361,7 +359,7 @@ class Surprise(Resumable):
             "numbers": ~np.isnan(numbers),
             "counts": numbers[:, [COUNT, SIZE, SAME, DAYS, TODAY]] >= 0.0,
             "histograms of the present days": numbers[:, BINS_TODAY:] >= 0.0,
-            "the present half hours": (slot >= 0) & (slot < SLOTS) & (slot == np.floor(slot)),
+            "the present hours": (slot >= 0) & (slot < HOURS) & (slot == np.floor(slot)),
             "hours": np.isfinite(hours).all() and (hours[:, :, TIMES] >= 0.0).all(),
             "figures": np.isfinite(figures) & (figures >= 0.0),
         }
