@@ -21,7 +21,7 @@ from trueonline.streams.outputs.output import Output
 from trueonline.streams.outputs.publishing import Publisher
 from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.running.stream_checkpoint import KIND, Checkpoint, checked_earlier
-from trueonline.streams.sources import Clean, Cleaner, Source, TimeStyle, skipping
+from trueonline.streams.sources import Clean, Cleaner, Source, TimeStyle
 from trueonline.words import exact_duration
 
 READ_SECONDS = 0.2  # seconds to wait for a sample at a time
@@ -189,7 +189,7 @@ class Run:
             self.cleaner.restore(state)
             clean = self.cleaner(shifted.part(0, rows))
             if self.source.replayable:
-                self._position = skipping(position, block, rows)
+                self._position = self.source.position_within(position, block, rows)
         return clean
 
     def _try_to_save(self) -> None:

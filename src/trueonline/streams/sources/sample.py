@@ -237,6 +237,27 @@ class Source(ABC):
             place that were used. `skipping` gives positions within a block.
         """
 
+    def position_within(self, position: dict[str, Any], block: Block, rows: int) -> dict[str, Any]:
+        """The position within the block that was read last.
+
+        Parameters
+        ----------
+        position : dict
+            The position before it.
+        block : Block
+            The block.
+        rows : int
+            How many samples of the block were used.
+
+        Returns
+        -------
+        dict
+            A position from which the rest of the block comes next.
+        """
+        from trueonline.streams.sources.positions import skipping
+
+        return skipping(position, block, rows)
+
     def seek(self, position: dict[str, Any]) -> None:
         """Resume from a position, as if all before it had been read.
 
