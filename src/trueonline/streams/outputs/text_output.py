@@ -7,8 +7,7 @@ import io
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import IO, TextIO
 
 import numpy as np
@@ -111,11 +110,9 @@ class TextOutput(FileOutput):
 class Csv(TextOutput):
     """Writes CSV."""
 
-    def __init__(
-        self, path: Path, names: Sequence[str], resuming: bool = False, about: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(path, names, resuming, about)
-        self._head = _head_line(self._columns).encode()
+    @property
+    def _head(self) -> bytes:  # type: ignore[override]
+        return _head_line(self._columns).encode()
 
     def _lines(self, times: np.ndarray, predictions: np.ndarray) -> str:
         return _csv_lines(self, times, predictions)

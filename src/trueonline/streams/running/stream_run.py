@@ -135,9 +135,6 @@ class Run:
         After `stop`, a live source gives what was sent before, for a second at most.
         `seen` is called with the answers of every block. `idle` is called after each block, and while no samples come.
         """
-        if self._position is not None:  # an earlier call did not use up its block
-            self.source.seek(self._position)
-            self._position = None
         finishing = False
         while limit is None or self.samples < limit:
             if stop.is_set() and not finishing:
