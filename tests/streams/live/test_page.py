@@ -227,6 +227,7 @@ def test_an_alert_leads_to_its_chart_at_its_moment(browser, width):
         browser.js("arguments[0].click()", browser.one(".told"))
         begin, end = browser.of("range()")
         assert (begin + end) / 2 == pytest.approx(5.0)
+        assert end - begin == pytest.approx(400 / RATE)  # as many samples as one can tell apart
         box = "return document.querySelectorAll(arguments[0])[arguments[1]].getBoundingClientRect().toJSON()"
         chart, controls = browser.js(box, ".chart", 1), browser.js(box, ".controls", 0)
         assert (controls["bottom"] if width == 390 else 0) <= chart["top"] < chart["bottom"] <= 844
