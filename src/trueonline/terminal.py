@@ -34,7 +34,9 @@ def console(*, stderr: bool = False) -> Console:
     return drawn
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None, width: int | None = None
+) -> None:
     """Print a table to standard output.
 
     Parameters
@@ -45,6 +47,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
         The cells. Floats are shown with four digits, None as a dash. An empty row draws a line across the table.
     title : str, optional
         A line above the table.
+    width : int, optional
+        Fold cells so that the table has at most so many characters in a line.
 
     Examples
     --------
@@ -68,7 +72,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
             table.add_section()
     if title is not None:
         screen.print(Text(title, style="bold"))
-    screen.print(table)
+    screen.print(table, width=width)
 
 
 def _is_figure(cell: Any) -> bool:

@@ -180,3 +180,9 @@ def test_a_sweep_in_python_without_pyarrow_says_what_to_install():
 def test_what_no_extra_brings_asks_for_none(module, remedy):
     with pytest.raises(click.ClickException, match=rf"^No module named '{module}'{remedy}$"), plain_errors():
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
+def test_a_command_ends_without_a_last_collection():
+    code = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0)); from trueonline.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "True"

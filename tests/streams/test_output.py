@@ -62,7 +62,7 @@ def write(out, *parts, killed=False):
 
 
 def resumed(path):
-    return KINDS[path.suffix[1:]](path, NAMES, resuming=True)
+    return KINDS[path.suffix[1:]](path, NAMES)
 
 
 @pytest.fixture(params=KINDS)
@@ -231,8 +231,7 @@ def test_predictions_are_known_and_replaced_when_there_are_new_ones(path, killed
     assert shown(path.parent) == [path.name]
 
 
-@pytest.mark.parametrize("resuming", [False, True])
-def test_predictions_that_somebody_edited_are_not_ours_any_more(kind, path, resuming):
+def test_predictions_that_somebody_edited_are_not_ours_any_more(kind, path):
     write(opened(path), (0, 30))
     whole = path.read_bytes()
     edits = [b"Dear diary", b"PAR1"]
@@ -245,10 +244,10 @@ def test_predictions_that_somebody_edited_are_not_ours_any_more(kind, path, resu
     for content in edits:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=UNKNOWN):
-            opened(path, resuming=resuming)
+            opened(path)
         assert path.read_bytes() == content
     path.write_bytes(whole)
-    opened(path, resuming=resuming).abandon()
+    opened(path).abandon()
 
 
 @pytest.mark.parametrize("fresh", [False, True])
@@ -394,7 +393,7 @@ def test_times_are_written_in_the_style_of_the_source_and_read_back_when_resumin
     path = tmp_path / f"out.{kind}"
     times = np.array([1714564800.25, 1714564801.25])
     for number, resuming in enumerate((False, True)):
-        out = KINDS[kind](path, NAMES, resuming)
+        out = KINDS[kind](path, NAMES)
         out.style = style
         if resuming:
             assert out.resume(1, drop=True) == 0

@@ -40,7 +40,6 @@ from trueonline.streams.running.predict_command import until_stopped
         (["--target", "force", "--rate", "40", "--alert", "nan"], "--alert"),
         (["--target", "force", "--time", "c", "--by", "a", "--alert", "nan"], "--alert"),
         (["--target", "force", "--time", "c", "--by", "a", "--time-format", "%Y-%m"], "no sample that could be used"),
-        (["--target", "force", "--rate", "40", "--alert-webhook", "nowhere"], "--alert-webhook"),
         (["--target", "force", "--rate", "40", "--publish", "mqtt://127.0.0.1:1/x"], "cannot publish"),
         (["--target", "force", "--rate", "40", "--pace", "0"], "pace"),
         (["--target", "force", "--rate", "40", "--min", "3", "--max", "2"], "below max"),

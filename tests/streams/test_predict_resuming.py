@@ -22,8 +22,7 @@ from trueonline import TrueOnlineTD, files
 from trueonline.cli import main
 from trueonline.streams.outputs.output import Nowhere
 from trueonline.streams.predictor import Predictor, Setup
-from trueonline.streams.running.stream_run import Run
-from trueonline.streams.sources import Clean, Cleaner, open_source
+from trueonline.streams.sources import Cleaner, open_source
 
 
 @pytest.fixture(scope="module")
@@ -187,19 +186,6 @@ def test_the_number_of_samples_is_kept_to_whatever_is_dropped(tmp_path):
     for limit in range(1, 9):
         command = [tmp_path / "log.csv", "--rate", 1, "--time", "time", "--target", "x", "--discount", 0.5, "--json"]
         assert predict(*command, "--samples", limit)["samples"] == limit
-
-
-def test_a_run_may_be_called_again_with_a_higher_limit(tmp_path):
-    (tmp_path / "log.csv").write_text("x\n" + "".join(f"{t % 9}\n" for t in range(1000)))
-    predictor = Predictor(Setup(signals=["x"], targets=["x"], discounts=[0.9], rate=10.0))
-    with open_source(tmp_path / "log.csv", ["x"], rate=10.0) as source:
-        run = Run(source, {}, Cleaner(["x"]), predictor, Nowhere(), counted_times=True)
-        for limit in (10, 20, 950):
-            run.learn(threading.Event(), limit=limit)
-            assert predictor.samples == limit
-    once = Predictor(predictor.setup)
-    once.learn(Clean(np.arange(950) / 10, np.arange(950.0)[:, None] % 9, np.arange(950) == 0))
-    assert predictor.scores() == once.scores()
 
 
 def test_another_run_does_not_go_on_from_it(tmp_path, table):

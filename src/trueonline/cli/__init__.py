@@ -6,6 +6,8 @@ package that does the work. Commands import that part late, so `--help` imports 
 
 from __future__ import annotations
 
+import atexit
+import gc
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +24,7 @@ class Commands(click.Group):
 
     def main(self, *args: Any, **options: Any) -> Any:
         print_any_character()
+        atexit.register(gc.freeze)  # to collect the objects of the compiler one last time would take half a second
         # On Windows click would expand patterns, also in quotes. Sources do that themselves, in natural order.
         return super().main(*args, **{"windows_expand_args": False, **options})
 

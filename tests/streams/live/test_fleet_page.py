@@ -3,6 +3,7 @@
 import json
 import signal
 import urllib.request
+from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +25,12 @@ def fleet(tmp_path):
     """The address of a run over three signals, of which the last one jumps, and the process."""
     path, T = tmp_path / "long.csv", 1500
     x = np.array([10.0, 20.0, 30.0]) + np.sin(np.arange(T)[:, None] / [20.0, 30.0, 40.0])
-    x[1400, 2] += 100.0
-    times, names = np.repeat(60.0 * np.arange(T), 3), NAMES * T
-    pyarrow.csv.write_csv(pa.table({"time": times, "pump": names, "flow": x.ravel()}), path)
+    x[1490, 2] += 100.0
+    begin = datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=-3)))
+    times = [(begin + timedelta(minutes=t)).isoformat() for t in range(T) for _ in NAMES]
+    pyarrow.csv.write_csv(pa.table({"time": times, "pump": NAMES * T, "flow": x.ravel()}), path)
+    config = tmp_path / "config.toml"
+    config.write_text('[signals."a*"]\nalert = 0.05\n')
     options = [
         "--time",
         "time",
@@ -40,6 +44,8 @@ def fleet(tmp_path):
         "1e9",
         "--alert",
         "0.99",
+        "--config",
+        config,
     ]
     with command(path, *options, cwd=tmp_path) as process:
 
@@ -63,7 +69,12 @@ def test_the_list_has_the_worst_first_and_leads_to_charts(browser, fleet):
         assert sorted(names) == sorted(NAMES)
         assert driver.execute_script("return document.querySelector('#state').textContent") == "the stream has ended"
         assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
-    assert int(driver.execute_script(ROWS)[0][5]) >= 1  # alerts
+    rows = {row[0]: row for row in driver.execute_script(ROWS)}
+    assert int(rows["d/ü"][5]) >= 1  # alerts
+    assert rows["d/ü"][6].startswith("Tue 2 Jan 2024, 00:50: ")  # by the clock of the input
+    assert driver.execute_script("return document.querySelector('#zone').textContent") == "times: UTC−3"
+    assert int(rows["a & b"][5]) >= 1  # by a threshold of its own
+    assert rows["<i>c</i>"][5] == "–"
     assert all("%" in row[4] for row in driver.execute_script(ROWS))  # 1500 samples are 150 horizons
     driver.switch_to.new_window("tab")
     driver.get(address)

@@ -215,6 +215,25 @@ def test_a_clock_that_is_set_back_leaves_what_came_after(browser):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
+def test_an_alert_leads_to_its_chart_at_its_moment(browser, width):
+    hub = small_hub()
+    publish(hub, 4000)
+    alert = {"time": 5.0, "question": "force, 0.5 s", "target": "force", "surprise": 1.0, "value": 2.0, "expected": 1.0}
+    hub.report({"alerts": [alert | {"error": 1.0, "usual_error": 0.1, "reason": "a jump"}]})
+    with Server(hub) as served, screen(browser, width):
+        browser.open(served)
+        until(lambda: browser.of("points('force, 0.5 s')") and browser.all(".told"))
+        browser.js("arguments[0].scrollIntoView({block: 'start'})", browser.one(".told"))
+        browser.js("arguments[0].click()", browser.one(".told"))
+        begin, end = browser.of("range()")
+        assert (begin + end) / 2 == pytest.approx(5.0)
+        assert end - begin == pytest.approx(400 / RATE)  # as many samples as one can tell apart
+        box = "return document.querySelectorAll(arguments[0])[arguments[1]].getBoundingClientRect().toJSON()"
+        chart, controls = browser.js(box, ".chart", 1), browser.js(box, ".controls", 0)
+        assert (controls["bottom"] if width == 390 else 0) <= chart["top"] < chart["bottom"] <= 844
+
+
+@pytest.mark.parametrize("width", [1280, 390])
 def test_the_state_and_a_note_can_be_read(browser, width):
     hub = small_hub()
     note = "samples come 40 a second by their times, and the rate was said to be 1: " + "a_long_name_" * 20

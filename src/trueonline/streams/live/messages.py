@@ -101,20 +101,12 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def samples(
-    subscription: int,
-    first: int,
-    missed: int,
-    begins: bool,
-    times: np.ndarray,
-    received: np.ndarray,
-    columns: np.ndarray,
-    starts: np.ndarray,
-) -> bytes:
-    """A message of samples. `columns` has a row for each column of the message, and `begins` a new subscription."""
-    head = _SAMPLES.pack(SAMPLES, begins, len(columns), len(times), subscription, min(missed, 2**32 - 1), first)
-    parts = (times.astype("<f8"), received.astype("<f8"), columns.astype("<f4"), starts.astype(np.uint8))
-    return b"".join([head, *(part.tobytes() for part in parts)])
+def samples(subscription: int, part: Any, begins: bool) -> bytes:
+    """A message of samples, from a `Part` of the hub. `begins`: a new subscription begins."""
+    sizes, missed = (len(part.columns), len(part.times)), min(part.missed, 2**32 - 1)
+    head = _SAMPLES.pack(SAMPLES, begins, *sizes, subscription, missed, part.first)
+    doubles = (part.times.astype("<f8").tobytes(), part.received.astype("<f8").tobytes())
+    return b"".join([head, *doubles, part.columns.astype("<f4").tobytes(), part.starts.astype(np.uint8).tobytes()])
 
 
 def history(subscription: int, part: Any, begins: bool) -> bytes:

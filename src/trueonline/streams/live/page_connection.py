@@ -60,8 +60,7 @@ class PageConnection:
         await self._send_history(number, questions)
         part = self.hub.read(self._next, self._signals, questions, FRAME_SAMPLES)
         if begins or len(part.times) or part.missed:
-            data = (part.times, part.received, part.columns, part.starts)
-            await self.websocket.send_bytes(messages.samples(number, part.first, part.missed, begins, *data))
+            await self.websocket.send_bytes(messages.samples(number, part, begins))
         self._next = part.end
         return len(part.times) == FRAME_SAMPLES
 

@@ -49,14 +49,13 @@ class FleetAlerts:
     def __init__(
         self, fleet: Fleet, threshold: Callable[[str], float], say: Callable[[str], None], path: str | None, fresh: bool
     ) -> None:
-        self.threshold = Alerts(fleet.first, threshold(""), lambda line: None, None).threshold  # checked
-        self._fleet, self._threshold_of, self._say = fleet, threshold, say
+        self._fleet, self.threshold_of, self._say = fleet, threshold, say
         self._of: dict[str, Alerts] = {}
         self._file = None if path is None else AlertFile(path, fresh)
 
     def _alerts(self, name: str) -> Alerts:
         if name not in self._of:
-            self._of[name] = Alerts(self._fleet.first, self._threshold_of(name), lambda line: None, None)
+            self._of[name] = Alerts(self._fleet.first, self.threshold_of(name), lambda line: None, None)
         return self._of[name]
 
     def tell(self, answers: Answers, style: TimeStyle) -> list[FleetAlert]:

@@ -65,12 +65,9 @@ class Output(ABC):
 class FileOutput(Output):
     """A file of predictions."""
 
-    def __init__(
-        self, path: Path, names: Sequence[str], resuming: bool = False, about: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, path: Path, names: Sequence[str], about: Mapping[str, str] | None = None) -> None:
         self._path = path
         self._columns = ["time", *names]
-        self._resuming = resuming
         self._about = dict(about or {})  # what the file says of itself, where its format has a place for it
 
     def check_place(self) -> None:
@@ -104,14 +101,13 @@ def open_output(
     path: str | None,
     names: Sequence[str],
     stream: TextIO | None,
-    resuming: bool = False,
     fresh: bool = False,
     about: Mapping[str, str] | None = None,
     labels: Labels | None = None,
 ) -> Output:
     """The output for a path: `*.parquet`, `*.jsonl`, another file, `-` for `stream`, or None for nowhere.
 
-    Predictions with a mark that fits are replaced unless `resuming`. Any other file is refused, unless `fresh`. Parquet keeps
+    Predictions with a mark that fits are replaced, unless the run resumes. Any other file is refused, unless `fresh`. Parquet keeps
     `about` in its metadata. `labels` are the names of the signals of a fleet, whose codes are in the last column.
     """
     if path is None:
@@ -134,7 +130,7 @@ def open_output(
             f"{path} exists and was not written by this command, or was edited; choose another --out, or pass --fresh to "
             "overwrite it"
         )
-    output = kind(place, names, resuming, about)
+    output = kind(place, names, about)
     output.labels = labels
     output.check_place()
     return output

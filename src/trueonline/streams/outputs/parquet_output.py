@@ -28,10 +28,8 @@ class Parquet(FileOutput):
 
     at_checkpoints: ClassVar[bool] = True
 
-    def __init__(
-        self, path: Path, names: Sequence[str], resuming: bool = False, about: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(path, names, resuming, about)
+    def __init__(self, path: Path, names: Sequence[str], about: Mapping[str, str] | None = None) -> None:
+        super().__init__(path, names, about)
         pa, self._pq = _pyarrow()
         self._pa = pa
         self._folder = path.with_name(path.name + ".parts")
@@ -39,7 +37,7 @@ class Parquet(FileOutput):
         self._parts = 0  # full ones
         self._tail: list[np.ndarray] = []  # rows of the last part, which is not full
         self._tail_rows, self._tail_synced = 0, 0
-        self._begun = resuming  # whether the parts in the folder are of this run
+        self._begun = False  # whether the parts in the folder are of this run
 
     @property
     def _schema(self) -> Any:
@@ -121,9 +119,9 @@ class Parquet(FileOutput):
 
     def resume(self, rows: int, drop: bool) -> int:
         if rows == 0 and (drop or not self._part(0).exists()):
-            self._begun = False  # existing rows belong to an earlier run
-            return 0
-        self._begin()
+            return 0  # existing rows belong to an earlier run
+        self._folder.mkdir(exist_ok=True)
+        self._begun = True
         _remove_parts(self._old)
         if self._path.exists() and not self._part(0).exists():  # the last run was stopped in good order
             self._length(self._path)  # ValueError if it is something else

@@ -111,10 +111,8 @@ class TextOutput(FileOutput):
 class Csv(TextOutput):
     """Writes CSV."""
 
-    def __init__(
-        self, path: Path, names: Sequence[str], resuming: bool = False, about: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(path, names, resuming, about)
+    def __init__(self, path: Path, names: Sequence[str], about: Mapping[str, str] | None = None) -> None:
+        super().__init__(path, names, about)
         self._head = _head_line(self._columns).encode()
         if len(self._head.splitlines()) > 1:  # the rows of a killed run are found by their line breaks
             raise ValueError(f"{path}: a column's name has a line break; name another file, .jsonl or .parquet")

@@ -15,6 +15,7 @@ import numpy as np
 
 from trueonline.streams.fleet import Fleet, divided, part
 from trueonline.streams.outputs.alerts import BEGUN, DEFAULT_THRESHOLD, Incidents
+from trueonline.streams.outputs.fleet_alerts import FleetAlerts
 from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.running.stream_run import Run
 from trueonline.streams.sources import TimeStyle
@@ -124,9 +125,14 @@ class _Reporter:
         self._before = run.samples
         self._looks: deque[tuple[float, int]] = deque(maxlen=RATE_REPORTS)  # when there were how many samples
         self._signals: dict[str, _Signal] = {}
-        self._threshold = DEFAULT_THRESHOLD if run.alerts is None else run.alerts.threshold
         if isinstance(run.predictor, Predictor):
-            self._signals[""] = _Signal("", run.predictor, self._threshold)
+            self._signals[""] = self._signal("", run.predictor)
+
+    def _signal(self, name: str, predictor: Predictor) -> _Signal:
+        """What is known of a signal, with the threshold of its alerts."""
+        alerts = self._run.alerts
+        threshold = alerts.threshold_of(name) if isinstance(alerts, FleetAlerts) else alerts and alerts.threshold
+        return _Signal(name, predictor, threshold or DEFAULT_THRESHOLD)
 
     def seen(self, answers: Answers) -> None:
         """Show samples."""
@@ -134,7 +140,7 @@ class _Reporter:
             signal = self._signals.get(name)
             if signal is None:
                 assert isinstance(self._run.predictor, Fleet)
-                signal = self._signals[name] = _Signal(name, self._run.predictor.members[name], self._threshold)
+                signal = self._signals[name] = self._signal(name, self._run.predictor.members[name])
             signal.see(own)
             hub = self._hubs.note(name)
             if hub is not None:
@@ -188,7 +194,7 @@ class _Reporter:
         """What the board tells: health, figures, and the list of signals, the worst first."""
         worst = sorted(self._signals.values(), key=lambda each: -each.worst)
         alerts = sum(each.alarmed for each in worst)
-        health = {name: shared[name] for name in ("state", "note")}
+        health = {name: shared[name] for name in ("state", "note", "offset", "zone")}
         health |= {"samples": samples, "signals": len(worst), "alerts": alerts}
         skills = {each.name: _skill(each.predictor) for each in worst[:MEASURED]}
         dropped = [({"reason": reason}, number) for reason, number in shared["dropped"].items()]

@@ -124,9 +124,7 @@ def prepare(
         source = resources.enter_context(_open(options, address, predictor, labels, access["source"]))
         if serve is not None:
             resources.enter_context(serve(predictor))
-        output = open_output(
-            options.out, predictor.output_columns, stream, resuming, options.fresh, predictor.meanings(), labels
-        )
+        output = open_output(options.out, predictor.output_columns, stream, options.fresh, predictor.meanings(), labels)
         resources.callback(output.abandon)
         counted = options.time is None and not address.has_own_times and labels is None
         run = Run(source, source_options, cleaner, predictor, output, path, every, counted)

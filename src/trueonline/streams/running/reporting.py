@@ -15,8 +15,7 @@ from trueonline.terminal import print_table
 from trueonline.words import duration, listed, number, printable
 
 WARN_SECONDS = 2.0  # seconds between looks for something to warn of
-WIDTH, PADDING = 80, 3  # characters in a line of the table, and between two columns
-UNFOLDED_CHARACTERS = 14  # characters of a name that stay on one line, even where the table then is wider
+WIDTH = 80  # characters in a line
 MOST_QUESTIONS = 20  # of a fleet, in the table
 HEADS = ("question", "error", "newest\nvalue", "mean\nso far", "better\nby", "lately", "in\nband", "scored")
 SILENT_COUNTERS = ("read", "received", "connections", "widened")  # counters that are not news
@@ -106,7 +105,7 @@ def as_text(summary: dict[str, Any], out: str | None, explain: bool = False) -> 
         if summary["questions"] and summary["samples"]:
             print()
             shown = summary["questions"][:MOST_QUESTIONS] if "signal" in summary["questions"][0] else summary["questions"]
-            print_table(HEADS, _folded([_row(question) for question in shown]))
+            print_table(HEADS, [_row(question) for question in shown], width=WIDTH)
             print()
             if len(shown) < len(summary["questions"]):
                 left = len(summary["questions"]) - len(shown)
@@ -147,21 +146,6 @@ def _print_experts(questions: Sequence[dict[str, Any]]) -> None:
         print(f"The heaviest experts of {question['name']} now:")
         for each in question["experts"]:
             print(f"  {each['weight']:4.0%}  {each['expert']}")
-
-
-def _folded(rows: list[list[str]]) -> list[list[str]]:
-    """The rows, with long names of questions folded, first before the @, so that the table fits into `WIDTH` where that can be."""
-    lines = [[line for cell in column for line in cell.split("\n")] for column in zip(HEADS, *rows, strict=True)]
-    others = sum(max(map(len, column)) + PADDING for column in lines[1:])
-    room = max(WIDTH - others, UNFOLDED_CHARACTERS)
-    return [["\n".join(_fold(name, room)), *cells] for name, *cells in rows]
-
-
-def _fold(name: str, room: int) -> list[str]:
-    if len(name) <= room:
-        return [name]
-    target, sign, scale = name.rpartition("@")
-    return [line for part in (target, sign + scale) for line in textwrap.wrap(part, room)]
 
 
 def _share(value: float | None) -> str:

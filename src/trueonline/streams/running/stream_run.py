@@ -21,7 +21,7 @@ from trueonline.streams.outputs.output import Output
 from trueonline.streams.outputs.publishing import Publisher
 from trueonline.streams.predictor import Answers, Predictor
 from trueonline.streams.running.stream_checkpoint import KIND, Checkpoint, checked_earlier
-from trueonline.streams.sources import Clean, Cleaner, Source, TimeStyle, skipping
+from trueonline.streams.sources import Clean, Cleaner, Source, TimeStyle
 from trueonline.words import exact_duration
 
 READ_SECONDS = 0.2  # seconds to wait for a sample at a time
@@ -136,9 +136,6 @@ class Run:
         After `stop`, a live source gives what was sent before, for a second at most.
         `seen` is called with the answers of every block. `idle` is called after each block, and while no samples come.
         """
-        if self._position is not None:  # an earlier call did not use up its block
-            self.source.seek(self._position)
-            self._position = None
         finishing = False
         while limit is None or self.samples < limit:
             if stop.is_set() and not finishing:
@@ -190,7 +187,7 @@ class Run:
             self.cleaner.restore(state)
             clean = self.cleaner(shifted.part(0, rows))
             if self.source.replayable:
-                self._position = skipping(position, block, rows)
+                self._position = self.source.position_within(position, block, rows)
         return clean
 
     def _try_to_save(self) -> None:

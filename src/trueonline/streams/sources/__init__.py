@@ -10,6 +10,7 @@
 | `lsl://name`                       | `Lsl`                                                            | no         |
 | `arm` or `arm://SEED`              | `Arm`: simulated, endless, at 40 Hz (a file named arm: `./arm`)  | yes        |
 | several paths, or `logs/*.csv`     | `Chain`: files, one after another, as one stream                 | yes        |
+| the same, followed, each a signal  | `Together`: files that grow at the same time, and new ones       | yes        |
 
 A path may also be written as `file:///path`. A replayable source can be read from any `position` on, and at the pace of its times
 (`Paced`).
@@ -21,6 +22,7 @@ from trueonline.streams.sources.addresses import shown_address, without_credenti
 from trueonline.streams.sources.cleaning import Cleaner
 from trueonline.streams.sources.clock import TimeStyle
 from trueonline.streams.sources.file_chain import Chain, files_named
+from trueonline.streams.sources.files_together import Together
 from trueonline.streams.sources.labels import Labels
 from trueonline.streams.sources.lsl import Lsl
 from trueonline.streams.sources.mqtt import Mqtt
@@ -50,6 +52,7 @@ __all__ = [
     "SourceAddress",
     "TextFile",
     "TimeStyle",
+    "Together",
     "columns_of",
     "files_named",
     "open_source",

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from trueonline.streams.sources.addresses import LIKE_MQTT, local_path, scheme_of, shown_address, without_credentials
 from trueonline.streams.sources.file_chain import MAX_NAMED_FILES, Chain, files_named, is_pattern, not_empty
+from trueonline.streams.sources.files_together import Together
 from trueonline.streams.sources.labels import Labels
 from trueonline.streams.sources.lsl import Lsl
 from trueonline.streams.sources.mqtt import Mqtt
@@ -176,7 +177,8 @@ def open_source(
         The codes of names, if a column names the signal of each sample. Blocks then have these codes as a last signal. The column
         "file" stands for the names of several files, "topic" for what the wildcards of an MQTT topic stand for.
     follow : bool
-        Wait for more at the end of a text file that grows. If there are several files, the last one is followed.
+        Wait for more at the end of a text file that grows. If there are several files, the last one is followed. If each is a
+        signal, all are followed, and new files of a folder or a pattern too.
     whole_lines : bool
         Leave the last line of a text file or a pipe if it has no line break. If there are several files, this applies to the last.
     queue : int
@@ -232,6 +234,9 @@ def open_source(
         source = address.kind.from_address(name, signals, clock, queue)
     elif address.is_pipe:
         source = Pipe(None if name == "-" else name, signals, **clock, whole_lines=whole_lines)
+    elif follow and by_file:
+        assert labels is not None
+        source = Together(address.names, lambda path: _file(path, signals, clock, follow, whole_lines), labels)
     elif address.several or by_file:
 
         def opened(path: str, rows: int, last: bool) -> Source:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 
 from trueonline.inputs import positive
-from trueonline.streams.sources.clock import TimeStyle
 from trueonline.streams.sources.positions import skipping
 from trueonline.streams.sources.sample import Block, Patience, Source, nothing
 
@@ -52,7 +51,8 @@ class Paced(Source):
             raise ValueError(
                 f"pace is for what can be replayed, got {type(source).__name__}, which has its own; leave it out"
             )
-        self.source, self.signals = source, source.signals
+        self.source = self._teller = self._clock = source
+        self.signals = source.signals
         self.pace = fitting_pace(source) if pace == "fit" else check_pace(pace)
         self.longest = positive("longest", longest)
         self._closed = threading.Event()
@@ -115,23 +115,6 @@ class Paced(Source):
     def seek(self, position: dict[str, Any]) -> None:
         self.source.seek(position)
         self._begin()
-
-    def counters(self) -> dict[str, int]:
-        return self.source.counters()
-
-    def complaint(self) -> str | None:
-        return self.source.complaint()
-
-    def remark(self) -> str:
-        return self.source.remark()
-
-    @property
-    def style(self) -> TimeStyle | None:
-        return self.source.style
-
-    @style.setter
-    def style(self, style: TimeStyle | None) -> None:
-        self.source.style = style
 
     def progress(self) -> float | None:
         return self.source.progress()

@@ -66,7 +66,7 @@ class Pipe(Source):
         if isinstance(stream, str | os.PathLike):
             with opening(stream):
                 name, self._stream = os.fspath(stream), io.FileIO(stream)
-        self._text = Text(name, self.signals, self._clock)
+        self._text = self._teller = Text(name, self.signals, self._clock)
         self._samples = 0
         self._ended, self._whole_lines = False, whole_lines
         self._closed, self._lock = threading.Event(), threading.Lock()
@@ -109,15 +109,6 @@ class Pipe(Source):
 
     def position(self) -> dict[str, Any]:
         return {"kind": "pipe", "samples": self._samples, **self._text.position()}
-
-    def counters(self) -> dict[str, int]:
-        return {"malformed": self._text.malformed, "unterminated": self._text.unterminated}
-
-    def complaint(self) -> str | None:
-        return self._text.complaint()
-
-    def remark(self) -> str:
-        return self._text.remark()
 
     def close(self) -> None:
         self._closed.set()

@@ -61,7 +61,7 @@ class ReplayableFile(Source):
         self._clock: Clock = clock
         self._closed, self._lock = threading.Event(), threading.Lock()
         self._rest: tuple[Block, dict[str, Any]] | None = None  # of the block in which a position lies, and that position
-        self._reader = self._opened(None)
+        self._reader = self._teller = self._opened(None)
 
     @abstractmethod
     def _opened(self, position: dict[str, Any] | None) -> FileReader:
@@ -106,15 +106,7 @@ class ReplayableFile(Source):
         with self._lock:
             self._reader.close()
             self._reader, self._rest = reader, rest
-
-    def counters(self) -> dict[str, int]:
-        return self._reader.counters()
-
-    def complaint(self) -> str | None:
-        return self._reader.complaint()
-
-    def remark(self) -> str:
-        return self._reader.remark()
+            self._teller = reader
 
     def progress(self) -> float | None:
         return None if self._closed.is_set() else self._reader.progress()

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from trueonline.streams.sources.clock import Clock, TimeStyle
+from trueonline.streams.sources.clock import TimeStyle
 
 BLOCK_ROWS = 4096  # samples in a block, at most
 QUOTED_CHARACTERS = 100  # characters of malformed input that a complaint quotes
@@ -177,7 +177,8 @@ class Source(ABC):
     pace: float | None = None  # how many times as fast as recorded samples come, where they come at a pace
     trouble: str = ""  # why a lost connection cannot be restored at the moment
     lost: str = ""  # what `seek` could not find again
-    _clock: Clock | None = None  # of sources whose times somebody names
+    _clock: Any = None  # what knows how the times are written, where somebody names them
+    _teller: Any = None  # what counts and complains for the source, where that is something else
 
     @property
     def style(self) -> TimeStyle | None:
@@ -237,6 +238,27 @@ class Source(ABC):
             place that were used. `skipping` gives positions within a block.
         """
 
+    def position_within(self, position: dict[str, Any], block: Block, rows: int) -> dict[str, Any]:
+        """The position within the block that was read last.
+
+        Parameters
+        ----------
+        position : dict
+            The position before it.
+        block : Block
+            The block.
+        rows : int
+            How many samples of the block were used.
+
+        Returns
+        -------
+        dict
+            A position from which the rest of the block comes next.
+        """
+        from trueonline.streams.sources.positions import skipping
+
+        return skipping(position, block, rows)
+
     def seek(self, position: dict[str, Any]) -> None:
         """Resume from a position, as if all before it had been read.
 
@@ -269,20 +291,20 @@ class Source(ABC):
         """
         return False
 
-    @abstractmethod
     def counters(self) -> dict[str, int]:
         """The counts since the beginning: `malformed`, and others that a kind of source has."""
+        return self._teller.counters()
 
     def complaint(self) -> str | None:
         """The fault of the first input that could not be used, or None.
 
         Only this process's reading counts. A quotation has about 100 characters at most.
         """
-        return None
+        return None if self._teller is None else self._teller.complaint()
 
     def remark(self) -> str:
         """A remark for the user about how the source is read, or ""."""
-        return ""
+        return "" if self._teller is None else self._teller.remark()
 
     def progress(self) -> float | None:
         """The share that has been read, from 0 to 1, or None if nobody knows the whole."""

@@ -104,6 +104,10 @@ class Text:
         """How often the last line had no line break."""
         return self._unterminated + (self._left or self._ended)
 
+    def counters(self) -> dict[str, int]:
+        """The counts since the beginning."""
+        return {"malformed": self.malformed, "unterminated": self.unterminated}
+
     def position(self) -> dict[str, Any]:
         """The place where the next row begins, and the counts up to there."""
         return {

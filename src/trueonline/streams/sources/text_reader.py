@@ -224,8 +224,7 @@ class TextReader(FileReader):
         return {**self._text.position(), "hash": short_hash(self._text.past()), **counted, **inode}
 
     def counters(self) -> dict[str, int]:
-        counted = {"malformed": self._text.malformed, "unterminated": self._text.unterminated}
-        return {**counted, "truncated": self._truncated, "replaced": self._replaced}
+        return {**self._text.counters(), "truncated": self._truncated, "replaced": self._replaced}
 
     def complaint(self) -> str | None:
         return self._text.complaint()

@@ -329,11 +329,12 @@ function zoomBy(factor, move = 0) {
 }
 
 // Show a moment, in the middle of as much time as is shown now.
-function lookAt(time) {
+function lookAt({ time, target }) {
   const range = currentRange();
   if (!range) return;
   const half = Math.min((range[1] - range[0]) / 2, 200 * (step || 1));
   pick(time - half, time + half);
+  charts.find((chart) => chart.question.target === target)?.element.scrollIntoView({ block: "nearest" });
 }
 
 // Offer lengths that fit the speed of the stream, as soon as there are samples to measure it by.

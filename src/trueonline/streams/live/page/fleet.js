@@ -1,8 +1,8 @@
 // The signals of a fleet, the worst first.
 
-import { clockOf, moment } from "./axis.js";
+import { clockOf, moment, zoneWords } from "./axis.js";
 import { write } from "./figures.js";
-import { alertWords, amount, isEarly, percent, whole } from "./words.js";
+import { alertWords, amount, isEarly, skillCell, whole } from "./words.js";
 import { Connection } from "./wire.js";
 
 const $ = (id) => document.getElementById(id);
@@ -37,6 +37,7 @@ function tell() {
   const found = known.signals.filter(({ name }) => name.toLowerCase().includes(words));
   document.querySelector("table").hidden = !found.length;
   $("list").replaceChildren(...found.map(row));
+  if (known.signals.length) write("zone", zoneWords(clockOf(known.signals[0].time, known.offset), known.zone));
   const left = (known.of ?? known.signals.length) - known.signals.length;
   $("more").hidden = left <= 0 && found.length > 0;
   write("more", found.length ? `and ${whole(left)} more that are less surprising` : known.signals.length ? "no signal has that in its name" : "Waiting for samples …");
@@ -49,11 +50,10 @@ function row(signal) {
   link.href = `?signal=${encodeURIComponent(name)}`;
   link.textContent = name;
   head.append(link);
-  const early = isEarly(signal, signal.scored, signal.step), better = early ? null : signal.better;
-  const skill = better !== null ? `${better < -0.005 ? "−" : ""}${percent(better)}` : early && signal.better !== null ? "early" : "–";
-  const alert = last ? `${moment(last.time, 1, clockOf(time, 0))}: ${alertWords(last)}` : "";
+  const early = signal.better !== null && isEarly(signal, signal.scored, signal.step);
+  const alert = last ? `${moment(last.time, signal.step, clockOf(time, known.offset))}: ${alertWords(last)}` : "";
   const cells = [[worst.toFixed(3), worst >= 0.99 ? "bad" : ""], [amount(value, 4)], [amount(prediction, 4)],
-    [skill, better >= 0.005 ? "good" : better <= -0.005 ? "bad" : ""], [alerts ? whole(alerts) : "–"], [alert, "what"]];
+    skillCell(signal.better ?? NaN, early), [alerts ? whole(alerts) : "–"], [alert, "what"]];
   line.append(head, ...cells.map(([text, kind = ""]) => {
     const cell = document.createElement("td");
     cell.textContent = text;

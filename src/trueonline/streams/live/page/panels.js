@@ -16,7 +16,7 @@ function element(tag, className, text = "") {
 }
 
 export class Alerts {
-  // `look(time)` is called to look at one of them.
+  // `look(alert)` is called to look at one of them.
   constructor(section, list, look) {
     Object.assign(this, { section, list, look });
     this.clear();
@@ -47,7 +47,7 @@ export class Alerts {
       Object.assign(button, { type: "button", title: `surprise ${alert.surprise}: show it` });
       button.append(element("span", "when", moment(alert.time, step, clock)), element("span", "what", alert.question),
         element("span", "against", alertWords(alert)));
-      button.addEventListener("click", () => this.look(alert.time));
+      button.addEventListener("click", () => this.look(alert));
       item.append(button);
       return item;
     }));

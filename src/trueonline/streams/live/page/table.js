@@ -1,6 +1,6 @@
 // The list of questions: which are shown, and how well each is answered.
 
-import { amount, EARLY, errorsOf, firstScore, isEarly, latelyWords, percent, questionWords, skillWords, whole } from "./words.js";
+import { amount, EARLY, errorsOf, firstScore, isEarly, latelyWords, questionWords, skillCell, skillWords, whole } from "./words.js";
 
 const ROWS = 200; // more than that are not listed at a time
 const FIND = 15; // with more questions than that there is a field to find them
@@ -73,8 +73,7 @@ export class Table {
       cells[1].textContent = amount(error);
       const early = Number.isFinite(skill) && isEarly(this.questions[number], scores.scored[number], this.step);
       if (early) cells[2].title = `${EARLY}\n${known}`;
-      cells[2].textContent = early ? "early" : Number.isFinite(skill) ? `${skill < -0.005 ? "−" : ""}${percent(skill)}` : "–";
-      cells[2].className = early ? "soft" : skill >= 0.005 ? "good" : skill <= -0.005 ? "bad" : "";
+      [cells[2].textContent, cells[2].className] = skillCell(skill, early);
       cells[3].textContent = whole(scores.scored[number]);
     }
   }

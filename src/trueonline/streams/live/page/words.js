@@ -98,6 +98,12 @@ export function isEarly({ horizon, discount }, scored, step) {
   return scored < ENOUGH * samples;
 }
 
+// A share by which forecasts are better, for a table: its words, and the class of the cell.
+export function skillCell(skill, early) {
+  if (early || !Number.isFinite(skill)) return early ? ["early", "soft"] : ["–", ""];
+  return [`${skill < -0.005 ? "−" : ""}${percent(skill)}`, skill >= 0.005 ? "good" : skill <= -0.005 ? "bad" : ""];
+}
+
 export const EARLY = `too early to compare: fewer than ${ENOUGH} horizons are scored`;
 
 export function median(values) {
