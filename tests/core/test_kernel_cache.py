@@ -128,9 +128,7 @@ print(learner.weights.tobytes().hex())
 def test_the_process_that_compiles_computes_the_same_bits_as_those_that_load(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", BITS]
-    first, second = (
-        subprocess.run(command, env=environment, capture_output=True, check=True).stdout for _ in range(2)
-    )
+    first, second = (subprocess.run(command, env=environment, capture_output=True, check=True).stdout for _ in range(2))
     assert first == second != b""
 
 

@@ -393,8 +393,8 @@ class _Flat(CompilerBase):
 class _Closed(_Flat):
     """The pipeline of an entry point, whose machine code has the pieces as functions of its own.
 
-    Otherwise a process that compiles it would call the pieces that were compiled apart, and one that loads it from disk those in it.
-    They may differ in how they reorder sums.
+    Otherwise a process that compiles it would call the pieces that were compiled apart, and one that loads it those inside. They
+    may differ in how they reorder sums.
     """
 
     def define_pipelines(self) -> list[PassManager]:
