@@ -116,6 +116,22 @@ def test_another_process_finds_the_kernels_and_compiles_nothing():
     assert said == f"0 1 {weights}\n", "none of the package, and that of a function that is new"
 
 
+BITS = """
+import numpy as np, trueonline
+rng = np.random.default_rng(0)
+learner = trueonline.TrueOnlineTD(37, 0.001, 0.9, 0.99, meta_step_size=0.1)
+learner.run(rng.normal(size=(1001, 37)), rng.normal(size=1000))
+print(learner.weights.tobytes().hex())
+"""
+
+
+def test_the_process_that_compiles_computes_the_same_bits_as_those_that_load(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", BITS]
+    first, second = (subprocess.run(command, env=environment, capture_output=True, check=True).stdout for _ in range(2))
+    assert first == second != b""
+
+
 # --- The folder -----------------------------------------------------------------------------------
 
 

@@ -105,8 +105,11 @@ def test_it_resumes_bit_for_bit(kind, tmp_path):
 def test_run_is_repeated_learn_and_changes_nothing_if_it_fails():
     X, rewards, ends = _stream(5)
     one, other = (deep.TrueOnlineHead(_net(), 0.9, 0.8) for _ in range(2))
-    deltas = [one.learn(X[t], rewards[t], X[t + 1], bool(ends[t])) for t in range(60)]
-    assert other.run(X, rewards, ends).tolist() == deltas
+    values = []
+    for t in range(60):
+        values.append(one.predict(X[t]))
+        one.learn(X[t], rewards[t], X[t + 1], bool(ends[t]))
+    assert other.run(X, rewards, terminated=ends).tolist() == values
     assert (one.weights == other.weights).all()
     *body, weights, bias = other.net.parameters
     other.net.parameters = [*body, np.full_like(weights, 1e308), bias]

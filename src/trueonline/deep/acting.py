@@ -139,7 +139,7 @@ class StreamAgent(Streaming, Acting):
         numpy.ndarray
             The TD error of each transition.
         """
-        return self._run(X, *self._streamed(actions, np.size(rewards)), rewards, terminated, None, resume)
+        return self._run(X, *self._streamed(actions, np.size(rewards)), rewards, terminated, None, resume)[1]
 
     def _streamed(self, actions: Any, rows: int) -> tuple[np.ndarray, tuple]:
         """The actions of a stream, and what else the compiled steps take."""

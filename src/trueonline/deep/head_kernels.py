@@ -16,7 +16,7 @@ from trueonline.core.memory.layout import PLACE, at
 from trueonline.core.memory.operations import weight_in
 from trueonline.core.transition import GAMMA_NEXT, LAM_NEXT
 from trueonline.deep import kernels
-from trueonline.deep.kernels import BEST, bounded_update, choose_output, fits, forward, is_sound
+from trueonline.deep.kernels import BEST, bounded_update, choose_output, fits, forward, has, is_sound, units
 
 step_here = step_between = None  # placeholders: transitions with the rule of a method
 attach_net = kernels.attach
@@ -25,53 +25,52 @@ attach_net = kernels.attach
 @kernel
 def read_features(net, features):
     """Write the units of the last hidden layer, and a 1."""
-    n = net.shape[net.layers - 1]
+    n = units(net, net.layers - 1)
     for i in range(n):
         features[i] = net.h[net.outputs - n + i]
     features[n] = 1.0
 
 
 @kernel
-def learn_body(net, head, places, x, output, delta, alpha, decay):
+def learn_body(net, head, places, output, delta, alpha, decay):
     """ObGD on the body, along the gradient with the weights before the head learned; then copy its weights to the last layer."""
     choose_output(net, output)
-    bounded_update(net, x, delta, alpha, decay)
+    bounded_update(net, net.here, delta, alpha, decay)
     one = at(head, places, 0)
     first = net.parameters - one.n
     for i in range(one.n):
         net.w[first + i] = weight_in(one, i)
 
 
-def learn(numbers, shape, head, places, ahead, x, output, reward, x_next, bootstrap, lam, gamma_next, alpha, decay):
+def learn(address, head, places, ahead, output, reward, bootstrap, lam, gamma_next, alpha, decay):
     """Learn from one transition; return δ. ValueError before anything changes, for input that does not fit, or divergence."""
-    net = attach_net(numbers, shape)
-    if not (fits(net, x, output) and fits(net, x_next, bootstrap)):
+    net = attach_net(address)
+    if not (fits(net, net.here) and fits(net, net.ahead) and has(net, output)):
         raise ValueError
     now, v_next = pointer(head, PLACE), 0.0
-    forward(net, pointer(x_next, 0))
+    forward(net, net.ahead)
     read_features(net, pointer(ahead, 0))
     if gamma_next != 0.0:
         v_next = net.v[0]
-    forward(net, pointer(x, 0))
+    forward(net, net.here)
     delta = reward + gamma_next * v_next - net.v[0]
     if not is_sound(net, abs(delta) + abs(net.v[0]), reward, gamma_next):
         raise ValueError
     read_features(net, now)  # in place of the features of the step before: the body has changed since
     delta = step_here(head, places, ahead, None, None, None, reward, gamma_next, lam)
-    learn_body(net, head, places, pointer(x, 0), output, delta, alpha, decay)
+    learn_body(net, head, places, output, delta, alpha, decay)
     return delta
 
 
 def act(
-    numbers, shape, head, places, here, ahead, q, settings,
-    x, action, reward, x_next, bootstrap, lam, gamma_next, alpha, decay,
+    address, head, places, here, ahead, q, settings, action, reward, bootstrap, lam, gamma_next, alpha, decay
 ):  # fmt: skip
     """The same for the value of an action. `bootstrap` is the next action, or BEST."""
-    net = attach_net(numbers, shape)
-    if not (fits(net, x, action) and fits(net, x_next, max(bootstrap, 0))):
+    net = attach_net(address)
+    if not (fits(net, net.here) and fits(net, net.ahead) and has(net, action) and has(net, max(bootstrap, 0))):
         raise ValueError
     v_next, following = 0.0, max(bootstrap, 0)
-    forward(net, pointer(x_next, 0))
+    forward(net, net.ahead)
     read_features(net, pointer(ahead, 0))
     if bootstrap == BEST:
         for a in range(1, q.size):
@@ -81,14 +80,14 @@ def act(
         q[a] = net.v[a]
     if gamma_next != 0.0:
         v_next = gamma_next * net.v[following]
-    forward(net, pointer(x, 0))
+    forward(net, net.here)
     delta = reward + v_next - net.v[action]
     if not is_sound(net, abs(delta) + abs(net.v[action]), reward, gamma_next):
         raise ValueError
     read_features(net, pointer(here, 0))
     settings[GAMMA_NEXT], settings[LAM_NEXT] = gamma_next, lam
     delta = step_between(head, places, here, None, action, reward, ahead, None, q, None, following, settings)
-    learn_body(net, head, places, pointer(x, 0), action, delta, alpha, decay)
+    learn_body(net, head, places, action, delta, alpha, decay)
     return delta
 
 

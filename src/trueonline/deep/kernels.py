@@ -1,8 +1,9 @@
 """One step of streaming deep RL as a compiled loop: forward, backward, the trace and the bounded update (ObGD).
 
-A network's numbers lie in one array: settings, parameters w, traces e, and the units of the last forward pass. `shape` has the
-number of inputs, of the units of each hidden layer, and of outputs. A layer keeps the weights of one input side by side, so all
-its units are computed together.
+A network's numbers lie in one array: settings, shape, parameters w, traces e, the units of the last forward pass, and what a
+transition gives. The shape is the number of inputs, of the units of each hidden layer, and of outputs. A layer keeps the weights of
+one input side by side, so all its units are computed together. A compiled step gets the address of the array as a number, because
+Numba allocates a record for each array.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
-from trueonline.core.compiling.kernels import inlined, kernel, outlined, specialise
+from trueonline.core.compiling.kernels import inlined, kernel, outlined, primitive, specialise
 from trueonline.core.forms import pointer
 
 # Places of the settings, in front of the parameters. SLOPE is that of a leaky rectifier. From REWARD on they are what divergence is
 # judged by: the largest |R| and 1/(1 − γ) so far, and the lengths of the present and the longest episode.
-KAPPA, ENTROPY, SLOPE, SATURATES, LAYER_NORM, LAST, SHARE, REWARD, HORIZON, LENGTH, LONGEST, SETTINGS = range(12)
+KAPPA, ENTROPY, SLOPE, SATURATES, LAYER_NORM, LAST, SHARE, LAYERS, REWARD, HORIZON, LENGTH, LONGEST, SETTINGS = range(13)
 PLAIN, DUTCH, HEAD = range(3)  # how the last layer learns: as the others, with a dutch trace, or by a head of its own
 EPSILON = 1e-5  # of layer normalisation
 SMALL = 1e-8  # under the root of a running variance
@@ -45,6 +47,9 @@ class Net(NamedTuple):
     outputs: Any  # where the outputs begin among the units
     v: Any  # the outputs
     slopes: Any  # the gradient of what is learned by the outputs
+    here: Any  # the inputs of the state left
+    ahead: Any  # those of the state entered
+    taken: Any  # a continuous action
 
 
 def count_parameters(shape: Any) -> int:
@@ -52,37 +57,65 @@ def count_parameters(shape: Any) -> int:
     return int(sum((n_in + 1) * n for n_in, n in pairwise(shape)))
 
 
-def count_numbers(shape: Any) -> int:
-    """The length of a network's array."""
-    return SETTINGS + 2 * count_parameters(shape) + 3 * int(sum(shape[1:])) + len(shape)
+def places(shape: Any) -> dict[str, slice]:
+    """Where the parts of a network's array lie."""
+    units, n = int(sum(shape[1:])), count_parameters(shape)
+    sizes = {"settings": SETTINGS, "shape": len(shape), "w": n, "e": n, "h": units, "y": units, "d": units}
+    sizes |= {"spread": len(shape), "here": shape[0], "ahead": shape[0], "taken": shape[-1]}
+    ends = np.cumsum(list(sizes.values())).tolist()
+    return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+
+@primitive
+def floats(context: Any, address: Any, offset: Any) -> Any:
+    """A pointer to the floats at an address, without the first `offset`."""
+    kind = types.CPointer(types.float64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.gep(builder.inttoptr(arguments[0], context.get_value_type(kind)), [arguments[1]])
+
+    return kind(address, types.int64), generate
 
 
 @kernel
-def attach(numbers, shape):
+def attach(address):
     """The network in an array."""
-    layers, parameters, units = shape.size - 1, 0, 0
+    settings, shape = floats(address, 0), floats(address, SETTINGS)
+    layers, parameters, units = int(settings[LAYERS]), 0, 0
     for layer in range(layers):
-        parameters += (shape[layer] + 1) * shape[layer + 1]
-        units += shape[layer + 1]
-    e = SETTINGS + parameters
+        parameters += (int(shape[layer]) + 1) * int(shape[layer + 1])
+        units += int(shape[layer + 1])
+    w = SETTINGS + layers + 1
+    e = w + parameters
     h = e + parameters
-    y, outputs = h + units, units - shape[layers]
+    y, outputs = h + units, units - int(shape[layers])
     d = y + units
+    here = d + units + layers + 1
+    ahead = here + int(shape[0])
     return Net(
-        pointer(numbers, 0),
-        pointer(numbers, SETTINGS),
-        pointer(numbers, e),
-        pointer(numbers, h),
-        pointer(numbers, y),
-        pointer(numbers, d),
-        pointer(numbers, d + units),
-        pointer(shape, 0),
+        settings,
+        floats(address, w),
+        floats(address, e),
+        floats(address, h),
+        floats(address, y),
+        floats(address, d),
+        floats(address, d + units),
+        shape,
         layers,
         parameters,
         outputs,
-        pointer(numbers, h + outputs),
-        pointer(numbers, d + outputs),
+        floats(address, h + outputs),
+        floats(address, d + outputs),
+        floats(address, here),
+        floats(address, ahead),
+        floats(address, ahead + int(shape[0])),
     )
+
+
+@kernel
+def units(net, layer):
+    """The number of units of a layer; 0 is that of the inputs."""
+    return int(net.shape[layer])
 
 
 def _add(w, e, n, share):
@@ -114,9 +147,9 @@ def _activate(net, first, n):
 
 
 def _forward(net, x):
-    n_in, w, before, unit = net.shape[0], 0, 0, 0
+    n_in, w, before, unit = units(net, 0), 0, 0, 0
     for layer in range(net.layers):
-        n = net.shape[layer + 1]
+        n = units(net, layer + 1)
         for o in range(n):
             net.y[unit + o] = net.w[w + n_in * n + o]
         for i in range(n_in):
@@ -161,7 +194,7 @@ def _backward(net, x, decay):
     elif net.settings[LAST] == DUTCH:  # ∇ becomes ∇(1 − αγλeᵀ∇), with the α of the last update
         scale -= net.settings[SHARE] * decay * along_outputs(net, x)
     for layer in range(net.layers - 1, -1, -1):
-        n_in, n = net.shape[layer], net.shape[layer + 1]
+        n_in, n = units(net, layer), units(net, layer + 1)
         w, before = end - (n_in + 1) * n, unit - n_in
         for o in range(n):
             bias = w + n_in * n + o
@@ -186,7 +219,7 @@ def _backward(net, x, decay):
 
 def _along_outputs(net, x):
     """eᵀ∇ over the last layer."""
-    n_in, n, total = net.shape[net.layers - 1], net.shape[net.layers], 0.0
+    n_in, n, total = units(net, net.layers - 1), units(net, net.layers), 0.0
     w = net.parameters - (n_in + 1) * n
     for i in range(n_in + 1):
         x_i = 1.0 if i == n_in else (x[i] if net.layers == 1 else net.h[net.outputs - n_in + i])
@@ -219,7 +252,7 @@ def td_error(net, x, output, reward, x_next, bootstrap, gamma_next):
     v_next = 0.0
     if gamma_next != 0.0:
         forward(net, x_next)
-        v_next = largest(net.v, net.shape[net.layers]) if bootstrap == BEST else net.v[bootstrap]
+        v_next = largest(net.v, units(net, net.layers)) if bootstrap == BEST else net.v[bootstrap]
     forward(net, x)
     return reward + gamma_next * v_next - net.v[output]
 
@@ -257,7 +290,7 @@ def bounded_update(net, x, delta, alpha, decay):
 @kernel
 def choose_output(net, output):
     """The gradient of one output by the outputs."""
-    for o in range(net.shape[net.layers]):
+    for o in range(units(net, net.layers)):
         net.slopes[o] = 1.0 if o == output else 0.0
 
 
@@ -275,7 +308,7 @@ def update_value(net, x, output, reward, x_next, bootstrap, gamma_next, alpha, d
 @kernel
 def softmax_slopes(net, action, weight):
     """The gradient of ln π(A|S) + weight·H(π) by the outputs, with π their softmax; return the size of the outputs."""
-    n, best = net.shape[net.layers], largest(net.v, net.shape[net.layers])
+    n, best = units(net, net.layers), largest(net.v, units(net, net.layers))
     total = entropy = size = 0.0
     for o in range(n):
         total += math.exp(net.v[o] - best)
@@ -292,17 +325,18 @@ def softmax_slopes(net, action, weight):
 
 @kernel
 def gaussian_slopes(net, action, weight):
-    """The same for independent Gaussians. The outputs are their means μ, and then s with the standard deviation σ = ln(1 + e^s).
+    """The same for independent Gaussians and the action in `net.taken`. The outputs are their means μ, and then s with the standard
+    deviation σ = ln(1 + e^s).
 
     ∂ ln π/∂μ = z/σ and ∂(ln π + weight·H)/∂σ = (z² − 1 + weight)/σ, with z = (a − μ)/σ.
     """
-    n, total = net.shape[net.layers] // 2, 0.0
+    n, total = units(net, net.layers) // 2, 0.0
     for o in range(n):
         s = net.v[n + o]
         sigma = max(s, 0.0) + math.log1p(math.exp(-abs(s)))
         if not sigma > LEAST_DEVIATION:
             return np.inf
-        z = (action[o] - net.v[o]) / sigma
+        z = (net.taken[o] - net.v[o]) / sigma
         net.slopes[o] = z / sigma
         net.slopes[n + o] = (z * z - 1.0 + weight) / sigma * (1.0 - math.exp(-sigma))  # dσ/ds = 1 − e^−σ
         total += abs(net.v[o]) + abs(s) + 0.0 * (net.slopes[o] + net.slopes[n + o])
@@ -332,81 +366,82 @@ update_both = inlined(update_actor_critic)
 
 
 @kernel
-def fits(net, x, output):
-    """Whether x is as long as the inputs, none of which is too large or not a number, and there is such an output."""
+def fits(net, x):
+    """Whether none of the inputs is too large, or not a number."""
     total = 0.0
-    for i in range(x.size):
+    for i in range(units(net, 0)):
         total += abs(x[i])
-    return x.size == net.shape[0] and 0 <= output < net.shape[net.layers] and total <= MOST_INPUT * x.size
+    return total <= MOST_INPUT * units(net, 0)
 
 
 @kernel
-def is_choice(actor, action):
+def has(net, output):
     """Whether there is such an output."""
-    return 0 <= action < actor.shape[actor.layers]
+    return 0 <= output < units(net, net.layers)
 
 
-@kernel
-def is_vector(actor, action):
-    """Whether it has a finite number for each mean."""
-    total = 0.0
-    for i in range(action.size):
-        total += 0.0 * action[i]
-    return 2 * action.size == actor.shape[actor.layers] and total == 0.0
+def take_numbered(actor, actions, t):
+    """The action of transition t."""
+    return actions[t]
 
 
-is_action = is_choice
+def take_vector(actor, actions, t):
+    """The same for a vector, which is copied to `actor.taken`."""
+    for o in range(actions.shape[1]):
+        actor.taken[o] = actions[t, o]
+    return 0
 
 
-def evaluate(numbers, shape, x, values):
-    """Write the outputs for x."""
-    net = attach(numbers, shape)
-    if not fits(net, x, 0):
-        raise ValueError
-    forward(net, pointer(x, 0))
-    for o in range(values.size):
-        values[o] = net.v[o]
+take = kernel(take_numbered)
 
 
-def learn(numbers, shape, x, output, reward, x_next, bootstrap, gamma_next, alpha, decay):
+def evaluate(address):
+    """Compute the outputs for `here`."""
+    net = attach(address)
+    forward(net, net.here)
+
+
+def learn(address, output, reward, bootstrap, gamma_next, alpha, decay):
     """Learn from one transition; return δ. ValueError before anything changes, for input that does not fit, or divergence."""
-    net = attach(numbers, shape)
-    if not (fits(net, x, output) and fits(net, x_next, max(bootstrap, 0))):
+    net = attach(address)
+    if not (fits(net, net.here) and fits(net, net.ahead) and has(net, output) and has(net, max(bootstrap, 0))):
         raise ValueError
-    delta = update_value(net, pointer(x, 0), output, reward, pointer(x_next, 0), bootstrap, gamma_next, alpha, decay)
+    delta = update_value(net, net.here, output, reward, net.ahead, bootstrap, gamma_next, alpha, decay)
     if math.isnan(delta):
         raise ValueError
     return delta
 
 
-def learn_both(numbers, shape, actor_numbers, actor_shape, x, action, reward, x_next, gamma_next, alpha, decay):
+def learn_both(address, actor_address, action, reward, gamma_next, alpha, decay):
     """Learn a value and a policy from one transition, as `learn` does."""
-    critic, actor = attach(numbers, shape), attach(actor_numbers, actor_shape)
-    if not (fits(actor, x, 0) and fits(critic, x, 0) and fits(critic, x_next, 0) and is_action(actor, action)):
+    critic, actor = attach(address), attach(actor_address)
+    if not (fits(critic, critic.here) and fits(critic, critic.ahead) and has(actor, action)):
         raise ValueError
-    delta = update_both(critic, actor, pointer(x, 0), action, reward, pointer(x_next, 0), gamma_next, alpha, decay)
+    delta = update_both(critic, actor, critic.here, action, reward, critic.ahead, gamma_next, alpha, decay)
     if math.isnan(delta):
         raise ValueError
     return delta
 
 
-def run(numbers, shape, X, outputs, rewards, bootstraps, gammas, alpha, decays, deltas):
+def run(address, X, outputs, rewards, bootstraps, gammas, alpha, decays, values, deltas):
     """Learn from a stream; return the number of transitions before the network has diverged. Input fits."""
-    net = attach(numbers, shape)
+    net = attach(address)
     for t in range(rewards.size):
         x, x_next = pointer(X, t * X.shape[1]), pointer(X, (t + 1) * X.shape[1])
         deltas[t] = update_value(net, x, outputs[t], rewards[t], x_next, bootstraps[t], gammas[t], alpha, decays[t])
+        values[t] = net.v[outputs[t]]
         if math.isnan(deltas[t]):
             return t
     return rewards.size
 
 
-def run_both(numbers, shape, actor_numbers, actor_shape, X, actions, rewards, gammas, alpha, decays, deltas):
+def run_both(address, actor_address, X, actions, rewards, gammas, alpha, decays, values, deltas):
     """The same for a value and a policy."""
-    critic, actor = attach(numbers, shape), attach(actor_numbers, actor_shape)
+    critic, actor = attach(address), attach(actor_address)
     for t in range(rewards.size):
-        x, x_next = pointer(X, t * X.shape[1]), pointer(X, (t + 1) * X.shape[1])
-        deltas[t] = update_both(critic, actor, x, actions[t], rewards[t], x_next, gammas[t], alpha, decays[t])
+        x, x_next, action = pointer(X, t * X.shape[1]), pointer(X, (t + 1) * X.shape[1]), take(actor, actions, t)
+        deltas[t] = update_both(critic, actor, x, action, rewards[t], x_next, gammas[t], alpha, decays[t])
+        values[t] = critic.v[0]
         if math.isnan(deltas[t]):
             return t
     return rewards.size
@@ -433,5 +468,6 @@ def normalised(moments, x, out):
 EVALUATE, LEARN, LEARN_BOTH, RUN, RUN_BOTH, OBSERVE, NORMALISED = (
     specialise(each, "net") for each in (evaluate, learn, learn_both, run, run_both, observe, normalised)
 )
-_GAUSSIAN = {"update_both": inlined(update_actor_critic, policy_slopes=gaussian_slopes), "is_action": is_vector}
-LEARN_GAUSSIAN, RUN_GAUSSIAN = (specialise(each, "gaussian", **_GAUSSIAN) for each in (learn_both, run_both))
+_GAUSSIAN = inlined(update_actor_critic, policy_slopes=gaussian_slopes)
+LEARN_GAUSSIAN = specialise(learn_both, "gaussian", update_both=_GAUSSIAN)
+RUN_GAUSSIAN = specialise(run_both, "gaussian", update_both=_GAUSSIAN, take=kernel(take_vector))

@@ -15,6 +15,7 @@ from trueonline.deep import kernels
 
 ACTIVATIONS = {"leaky_relu": 0.01, "relu": 0.0, "linear": 1.0, "tanh": math.nan}  # with the slope below zero
 MAX_PARAMETERS = 10**8
+DOUBLE = np.dtype(np.float64)
 
 
 class MLP:
@@ -75,8 +76,12 @@ class MLP:
         self._learner: Any = None  # whose network it is
         self.activation, self.layer_norm = activation, inputs.flag("layer_norm", layer_norm)
         self.sparsity = inputs.unit("sparsity", sparsity)
-        self._shape = np.array(sizes, np.int64)
-        self._numbers = np.zeros(kernels.count_numbers(sizes))
+        self._shape = tuple(sizes)
+        self._places = kernels.places(sizes)
+        self._numbers = np.zeros(self._places["taken"].stop)
+        self._numbers[kernels.LAYERS] = len(sizes) - 1
+        self._part("shape")[:] = sizes
+        self._bind()
         slope = ACTIVATIONS[activation]
         self._numbers[kernels.SATURATES] = math.isnan(slope)
         self._numbers[kernels.SLOPE] = 0.0 if math.isnan(slope) else slope
@@ -85,7 +90,7 @@ class MLP:
 
     def _initial(self, rng: np.random.Generator) -> list[np.ndarray]:
         parameters = []
-        for fan_in, n in pairwise(self._shape.tolist()):
+        for fan_in, n in pairwise(self._shape):
             drawn = rng.uniform(-1.0, 1.0, (n, fan_in)) / math.sqrt(fan_in)
             for row in drawn:
                 row[rng.permutation(fan_in)[: math.ceil(self.sparsity * fan_in)]] = 0.0
@@ -95,17 +100,17 @@ class MLP:
     @property
     def n_inputs(self) -> int:
         """The number of inputs."""
-        return int(self._shape[0])
+        return self._shape[0]
 
     @property
     def hidden(self) -> tuple[int, ...]:
         """The number of units of each hidden layer."""
-        return tuple(int(n) for n in self._shape[1:-1])
+        return self._shape[1:-1]
 
     @property
     def n_outputs(self) -> int:
         """The number of outputs."""
-        return int(self._shape[-1])
+        return self._shape[-1]
 
     @property
     def parameters(self) -> list[np.ndarray]:
@@ -148,9 +153,9 @@ class MLP:
         numpy.ndarray
             The outputs.
         """
-        values = np.empty(self.n_outputs)
-        call(kernels.EVALUATE, self._numbers, self._shape, self._checked(x, "x"), values)
-        return values
+        self._here[:] = self._checked(x, "x")
+        call(kernels.EVALUATE, self._address)
+        return self._outputs
 
     def _checked(self, x: Any, name: str) -> np.ndarray:
         """The inputs as an array of float64; ValueError unless they are features of the right number and size."""
@@ -174,15 +179,45 @@ class MLP:
     # --- The array --------------------------------------------------------------------------------
 
     def _shapes(self) -> list[tuple[int, ...]]:
-        return [shape for n_in, n in pairwise(self._shape.tolist()) for shape in ((n, n_in), (n,))]
+        return [shape for n_in, n in pairwise(self._shape) for shape in ((n, n_in), (n,))]
+
+    def _part(self, name: str) -> np.ndarray:
+        """A part of the array, by its name in `kernels.places`."""
+        return self._numbers[self._places[name]]
+
+    def _bind(self) -> None:
+        """Find the parts that every step uses. A copy has an array of its own, and so another address."""
+        self._address = self._numbers.ctypes.data
+        self._here, self._ahead = self._part("here"), self._part("ahead")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_address", "_here", "_ahead")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bind()
+
+    def _hold(self, x: Any, x_next: Any) -> bool:
+        """Copy the inputs of a transition to where a compiled step reads them, if both are arrays of floats that fit."""
+        fit = type(x) is type(x_next) is np.ndarray and x.dtype is x_next.dtype is DOUBLE
+        if fit and x.shape == x_next.shape == self._here.shape:
+            self._here[:] = x
+            self._ahead[:] = x_next
+            return True
+        return False
 
     @property
     def _w(self) -> np.ndarray:
-        return self._numbers[kernels.SETTINGS :][: kernels.count_parameters(self._shape)]
+        return self._part("w")
 
     @property
     def _e(self) -> np.ndarray:
-        return self._numbers[kernels.SETTINGS + kernels.count_parameters(self._shape) :][: self._w.size]
+        return self._part("e")
+
+    @property
+    def _outputs(self) -> np.ndarray:
+        """A copy of the outputs of the newest pass."""
+        return self._part("h")[-self.n_outputs :].copy()
 
     @property
     def _seen(self) -> np.ndarray:

@@ -155,6 +155,15 @@ class StreamAC(StreamAgent):
         """κ of the critic."""
         return self.kappa
 
+    def _given(self) -> tuple:
+        return self.net._address, self.actor._address
+
+    def _numbered(self, action: Any) -> int:
+        if not self.continuous:
+            return action
+        self.actor._part("taken")[: self.n_actions] = action
+        return 0
+
     def learn(
         self, x: FeaturesLike, action: Any, reward: float, x_next: FeaturesLike | None, terminated: bool = False
     ) -> float:

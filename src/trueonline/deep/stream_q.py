@@ -97,4 +97,4 @@ class StreamQ(StreamAgent):
         numpy.ndarray
             The TD error of each transition.
         """
-        return self._run(X, *self._streamed(actions, np.size(rewards)), rewards, terminated, greedy, resume)
+        return self._run(X, *self._streamed(actions, np.size(rewards)), rewards, terminated, greedy, resume)[1]

@@ -86,7 +86,9 @@ class StreamTD(Documented, Streaming):
         """
         return float(self.net(x)[0])
 
-    def run(self, X: Any, rewards: Any, terminated: Any = None, *, resume: bool = False) -> np.ndarray:
+    def run(
+        self, X: Any, rewards: Any, discounts: Any = None, terminated: Any = None, *, resume: bool = False
+    ) -> np.ndarray:
         """Learn from a stream of T transitions in one call, as `learn` does.
 
         Parameters
@@ -96,18 +98,21 @@ class StreamTD(Documented, Streaming):
             leads from row t to row t + 1.
         rewards : array_like
             T rewards.
+        discounts : array_like, optional
+            γ of the states entered; the learner's own by default. γ = 0 ends an episode. The row that the transition leads to then
+            begins the next episode.
         terminated : array_like of bool, optional
-            Whether each transition ended an episode. The row that it leads to then begins the next episode.
+            Whether each transition ended an episode, as γ = 0 does.
         resume : bool, optional
             Whether the stream continues the one before, with its trace. By default it begins without a trace.
 
         Returns
         -------
         numpy.ndarray
-            The TD error of each transition.
+            v(S_t) for t = 0 … T − 1, each from before its transition.
         """
         zeros = np.zeros(np.size(rewards), np.int64)
-        return self._run(X, zeros, (zeros,), rewards, terminated, None, resume)
+        return self._run(X, zeros, (zeros,), rewards, terminated, None, resume, discounts)[0]
 
     @guarded
     def start(self, x: FeaturesLike) -> None:

@@ -53,7 +53,6 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         for net in self._nets().values():
             net._e[:] = net._seen[:] = net._numbers[kernels.LAST] = 0.0  # a learner with a head sets LAST afterwards
             net._learner = self
-        self._arrays = tuple(each for net in self._nets().values() for each in (net._numbers, net._shape))
         self._steps = 0
         self._decay = 0.0  # of the trace at the next transition: γλ of the state that the learner is in
         self._here: np.ndarray | None = None
@@ -103,9 +102,17 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     # --- Learning ---------------------------------------------------------------------------------
 
-    # They take the networks' arrays, x, an output, R, φ′, more, γ, α and the decay of the trace.
+    # They take `_given`, an output, R, more, γ, α and the decay of the trace. The networks hold x and x′.
     _entry: Any = staticmethod(kernels.LEARN)
     _run_entry: Any = staticmethod(kernels.RUN)
+
+    def _given(self) -> tuple:
+        """What compiled steps take first: the addresses of the networks."""
+        return (self.net._address,)
+
+    def _numbered(self, output: Any) -> int:
+        """The output or action as compiled steps take it."""
+        return output
 
     def _learn(
         self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, ends: bool, greedy: bool = True
@@ -125,14 +132,14 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         if gamma == 0.0:
             x_next = x  # it does not matter
         try:
-            if not (type(x) is type(x_next) is np.ndarray and type(output) in WHOLE and type(reward) in NUMBERS):
+            if not (type(output) in WHOLE and type(reward) in NUMBERS and self.net._hold(x, x_next)):
                 raise TypeError
-            delta = self._entry(*self._arrays, x, output, float(reward), x_next, *more, gamma, alpha, self._decay)
+            delta = self._entry(*self._given(), output, float(reward), *more, gamma, alpha, self._decay)
         except (OverflowError, TypeError, ValueError):  # another form of input, or bad input
-            x, x_next = self.net._checked(x, "x"), self.net._checked(x_next, "x_next")
-            output, reward = self._checked_action(output), inputs.number("reward", reward)
+            self.net._hold(self.net._checked(x, "x"), self.net._checked(x_next, "x_next"))
+            output, reward = self._numbered(self._checked_action(output)), inputs.number("reward", reward)
             try:
-                delta = call(self._entry, *self._arrays, x, output, reward, x_next, *more, gamma, alpha, self._decay)
+                delta = call(self._entry, *self._given(), output, reward, *more, gamma, alpha, self._decay)
             except ValueError:
                 self._diverged = True
                 raise ValueError(DIVERGED) from None
@@ -158,9 +165,17 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     @guarded
     def _run(
-        self, X: Any, outputs: np.ndarray, more: tuple, rewards: Any, terminated: Any, greedy: Any, resume: bool
-    ) -> np.ndarray:
-        """Learn from a stream in one call; return the TD errors. Nothing changes if one of them is not finite."""
+        self,
+        X: Any,
+        outputs: np.ndarray,
+        more: tuple,
+        rewards: Any,
+        terminated: Any,
+        greedy: Any,
+        resume: bool,
+        discounts: Any = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Learn from a stream in one call; return predictions and TD errors. Nothing changes if one is not finite."""
         if callable(self.step_size):
             raise ValueError("run takes no step-size schedule: call learn for each transition")
         X = self.net._stream(X)
@@ -168,13 +183,14 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         ends = inputs.marks("terminated", terminated, len(rewards))
         clears = ends if greedy is None else ends | ~inputs.marks("greedy", greedy, len(rewards))
         lams = np.where(clears, 0.0, self.trace_decay)
-        gammas, deltas = np.where(ends, 0.0, self.discount), np.empty(len(rewards))
+        gammas = np.where(ends, 0.0, inputs.units("discounts", discounts, len(rewards), self.discount))
+        values, deltas = np.empty((2, len(rewards)))
         self._check_owner()
         before = [each.copy() for each in self._changing()]
         decay = self._decay
         if not resume:
             self._forget()
-        done = self._stream(X, outputs, rewards, more, gammas, lams, deltas)
+        done = self._stream(X, outputs, rewards, more, gammas, lams, values, deltas)
         if done < len(rewards):
             for now, then in zip(self._changing(), before, strict=True):
                 now[:] = then
@@ -183,14 +199,12 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         self._decay = float(gammas[-1] * lams[-1])
         self._steps += len(rewards)
         self._stand_after(None if ends[-1] else X[-1].copy())
-        return deltas
+        return values, deltas
 
-    def _stream(
-        self, X: np.ndarray, outputs: np.ndarray, rewards: np.ndarray, more: tuple, gammas: Any, lams: Any, deltas: Any
-    ) -> int:
+    def _stream(self, X: Any, outputs: Any, rewards: Any, more: tuple, gammas: Any, lams: Any, *results: Any) -> int:
         """Learn from a stream that fits; return the number of transitions before one whose δ is not finite."""
         decays = np.r_[self._decay, (gammas * lams)[:-1]]
-        return call(self._run_entry, *self._arrays, X, outputs, rewards, *more, gammas, self._alpha(), decays, deltas)
+        return call(self._run_entry, *self._given(), X, outputs, rewards, *more, gammas, self._alpha(), decays, *results)
 
     def _alpha(self) -> float:
         """The step-size of the coming transition."""

@@ -65,14 +65,15 @@ class Headed(Streaming):
     def _bind(self) -> None:
         """Give the arrays of the head to the compiled step."""
         n = self.net.hidden[-1] + 1
-        own = (self.net._numbers, self.net._shape, *self._head._memory)
+        self._arrays = (*self._head._memory, np.empty(n))
         if self._acts:
-            settings = self._head._numbers(0, None, None)
-            self._arrays = (*own, np.empty(n), np.empty(n), np.empty(self.n_actions), settings)
+            self._arrays = (*self._arrays, np.empty(n), np.empty(self.n_actions), self._head._numbers(0, None, None))
         else:
             self._head._bind()  # to a memory that may be another than before
             self._head._stand(np.zeros(n))
-            self._arrays = (*own, np.empty(n))
+
+    def _given(self) -> tuple:
+        return self.net._address, *self._arrays
 
     def _network_set(self) -> None:
         super()._network_set()
@@ -120,8 +121,8 @@ class Headed(Streaming):
     def _changing(self) -> list[np.ndarray]:
         return [*super()._changing(), *self._head._memory]
 
-    def _stream(self, X: np.ndarray, outputs: Any, rewards: Any, more: tuple, gammas: Any, lams: Any, deltas: Any) -> int:
-        steps = self._steps
+    def _stream(self, X: Any, outputs: Any, rewards: Any, more: tuple, gammas: Any, lams: Any, *results: Any) -> int:
+        steps, (values, deltas) = self._steps, results
         for t in range(len(rewards)):
             now = tuple(int(each[t]) for each in more)
             try:
@@ -130,6 +131,7 @@ class Headed(Streaming):
                 return t
             finally:
                 self._steps = steps
+            values[t] = self.net._outputs[outputs[t]]
         return len(rewards)
 
     def _settings(self) -> dict[str, Any]:

@@ -372,7 +372,8 @@ def _functions(composed: Composed, nogil: bool) -> dict[str, Any]:
     exec(compile(composed.text, path, "exec"), names)
     for name, options in composed.options.items():
         given = {each: set(value) if isinstance(value, frozenset) else value for each, value in options}
-        names[name] = numba.njit(names[name], **{**(given or _OPTIONS), "nogil": nogil}, pipeline_class=_Flat)
+        pipeline = _Closed if name == composed.name else _Flat
+        names[name] = numba.njit(names[name], **{**(given or _OPTIONS), "nogil": nogil}, pipeline_class=pipeline)
     return names
 
 
@@ -387,6 +388,30 @@ class _Flat(CompilerBase):
                 flat.add_pass(each, about)
         flat.finalize()
         return [flat]
+
+
+class _Closed(_Flat):
+    """The pipeline of an entry point, whose machine code has the pieces as functions of its own.
+
+    Otherwise a process that compiles it would call the pieces that were compiled apart, and one that loads it those inside. They
+    may differ in how they reorder sums.
+    """
+
+    def define_pipelines(self) -> list[PassManager]:
+        """The passes, which write to a library that is closed before it is optimised."""
+        state = self.state
+        state.library = library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
+        library.enable_object_caching()
+        optimise = library._optimize_final_module
+
+        def closed() -> None:
+            for function in library._final_module.functions:
+                if not function.is_declaration and function.linkage.name == "linkonce_odr":
+                    function.linkage = "internal"
+            optimise()
+
+        library._optimize_final_module = closed
+        return super().define_pipelines()
 
 
 def _meaning(composed: Composed, nogil: bool) -> str | None:
