@@ -263,7 +263,7 @@ class Predictor(ThreadGuarded, Resumable):
 
     @guarded
     def inside(self) -> list[float | None]:
-        """The share of bands that held what came true. The newest prediction stands for the last fifth.
+        """The share of bands that contained what came true. The newest prediction stands for the last fifth.
 
         Returns
         -------

@@ -118,7 +118,7 @@ def test_the_page_shows_that_only_true_online_agrees(browser):
         assert abs(float(difference[0].replace("−", "-"))) < 20
         assert replace[1]
         assert accumulate[1]
-    assert "accumulate TD(λ) parted at step 4" in browser.text(".headline")
+    assert "Accumulate TD(λ) differs from step 4 on" in browser.text(".headline")
 
 
 def test_without_a_trace_all_methods_agree(browser):
