@@ -246,13 +246,17 @@ def label(value: object) -> str:
 
     >>> label(0.123456), label([1.0, -2.00001]), label(True), label(float("inf")), label(2.22e-16)
     ('0.1235', '1, −2', 'yes', '∞', '2.22·10⁻¹⁶')
+    >>> label("λ-return"), label("-Infinity")
+    ('λ-return', '−∞')
     """
     if isinstance(value, list | tuple):
         return ", ".join(map(label, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = value.replace("Infinity", "∞") if isinstance(value, str) else cell(value).replace("inf", "∞")
-    return EXPONENT.sub(lambda found: f"·10{str(int(found[1])).translate(RAISED)}", text).replace("-", "−")
+    if isinstance(value, str):
+        return value.replace("-Infinity", "−∞").replace("Infinity", "∞")
+    text = EXPONENT.sub(lambda found: f"·10{str(int(found[1])).translate(RAISED)}", cell(value))
+    return text.replace("inf", "∞").replace("-", "−")
 
 
 def _mark(verdict: str, number: int | None = None) -> str:
