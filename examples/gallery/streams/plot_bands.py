@@ -2,7 +2,7 @@
 A band around a prediction
 ==========================
 
-The predictor has nothing to tune. It learns a noisy wave while it comes, and gives a band that should hold 90 % of
+The predictor has nothing to tune. It learns a noisy wave while it arrives, and gives a band that should contain 90 % of
 what comes true. Half-way the noise becomes three times as large, and the band follows.
 """
 

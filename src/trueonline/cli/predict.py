@@ -33,7 +33,7 @@ def command(pace: float | None, explain: bool, engine: str, as_json: bool, limit
     SOURCE is a file (CSV, JSON lines, Parquet), several files, a pattern in quotes such as "logs/*.csv", - for standard
     input, mqtt://host:port/topic (with TLS mqtts://), lsl://name, or arm, a simulated arm. For each TARGET and --horizon, the
     command predicts the mean of the coming values, in the signal's unit. The nearest values count most. A band around the
-    prediction should hold 90 % of the true means. The score compares the predictions with two forecasts that need no learning.
+    prediction should contain 90 % of the true means. The score compares the predictions with two forecasts that need no learning.
 
     \b
     Examples:

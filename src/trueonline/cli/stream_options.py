@@ -62,7 +62,7 @@ stream_options = options.all_of(
             default=0.9,
             show_default=True,
             type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-            help="Share of true values that bands should hold.",
+            help="Share of true values that bands should contain.",
         ),
         click.option(
             "--min", "minimum", type=float, help="No forecast is below it: 0 for counts.  [default: about the range seen]"
@@ -157,7 +157,7 @@ stream_options = options.all_of(
         click.option(
             "--alert",
             type=click.FloatRange(0.0, 1.0, min_open=True),
-            help="Tell of incidents with a surprise of at least this, such as 0.99.",
+            help="Report incidents with a surprise of at least this, such as 0.99.",
         ),
         click.option("--alerts", metavar="FILE", help="Append alerts to a file of JSON lines.  [--alert is then 0.99]"),
         click.option(

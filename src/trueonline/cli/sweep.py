@@ -80,7 +80,7 @@ Or agents in Gymnasium environments (with the settings of trueonline train):
     type=click.IntRange(min=2),
     metavar="RUNS",
     help="Run the best setting of each method again, so many times with a fresh seed, and print the errors of these runs. "
-    "The runs that chose the best flatter it.",
+    "The errors of the runs that chose it are too low: it was lucky in them.",
 )
 @options.sweep_engine
 @options.share()

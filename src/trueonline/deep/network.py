@@ -225,7 +225,7 @@ class MLP:
         return self._numbers[kernels.REWARD : kernels.SETTINGS]
 
     def _settings(self) -> dict[str, Any]:
-        """The arguments of the constructor, but for the seed."""
+        """The arguments of the constructor, except the seed."""
         return {
             "n_inputs": self.n_inputs,
             "hidden": list(self.hidden),

@@ -15,7 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from trueonline.words import count
+
 HOLDS, FAILS, NOISE = "holds", "does not hold", "within noise"
+SEVERAL = {HOLDS: "hold", FAILS: "do not hold", NOISE: NOISE}  # the verdict on several claims
 ENOUGH = 5  # with fewer samples (runs, MRPs, games) an interval over them cannot decide a claim
 ROUNDING = 1e-9  # a smaller relative difference is rounding: at λ = 0 all methods are the same apart from it
 EQUAL = 1e-10  # how far two numbers that theory demands to be equal may differ
@@ -61,6 +64,22 @@ def judge(low: float, high: float, *, at_least: float = -math.inf, at_most: floa
 def overall(verdicts: Sequence[str]) -> str:
     """A claim about several cases holds when it holds in all, and fails when it fails in one."""
     return FAILS if FAILS in verdicts else NOISE if NOISE in verdicts else HOLDS
+
+
+def numbered(number: int, verdict: str) -> str:
+    """How many claims have a verdict, such as "2 do not hold"."""
+    return f"{number} {verdict if number == 1 else SEVERAL[verdict]}"
+
+
+def summary(claims: Sequence[Claim]) -> str:
+    """How many claims have each verdict, and how many had too few samples to be decided."""
+    if not claims:
+        return "No claims were judged."
+    found = [claim.verdict for claim in claims]
+    counted = ", ".join(numbered(found.count(verdict), verdict) for verdict in SEVERAL if verdict in found)
+    few = sum(claim.undecidable for claim in claims)
+    why = f" {few} of them cannot be decided by so few runs: intervals need at least {ENOUGH} runs, MRPs or games."
+    return f"{count(len(claims), 'claim')}: {counted}.{why if few else ''}"
 
 
 def counts(verdicts: Sequence[str]) -> dict[str, int]:

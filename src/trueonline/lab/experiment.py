@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from trueonline import study
@@ -139,6 +140,19 @@ class Experiment:
     @property
     def _paragraphs(self) -> list[str]:
         return self.about.partition("\n")[2].strip().split("\n\n")
+
+
+def largest_difference(learners: Sequence[Any], states: Any, rewards: Any, discounts: Any = None) -> float:
+    """The largest difference of any weight of two learners, and of their reward rates, after any step of a trajectory."""
+    apart = 0.0
+    for each in learners:
+        each.start(int(states[0]))
+    for t, reward in enumerate(rewards):
+        for each in learners:
+            each.update(float(reward), int(states[t + 1]), *(() if discounts is None else (float(discounts[t]),)))
+        one, other = (np.append(each.weights, getattr(each, "reward_rate", 0.0)) for each in learners)
+        apart = max(apart, float(np.abs(one - other).max()))
+    return apart
 
 
 def stacked(by_method: Mapping[str, Mapping[str, Any]], **labels: str) -> pa.Table:

@@ -10,19 +10,14 @@ from typing import Any
 
 from rich.text import Text
 
-from trueonline.lab.claims import ENOUGH, FAILS, HOLDS, NOISE
+from trueonline.lab.claims import FAILS, HOLDS, NOISE, summary
 from trueonline.lab.experiment import Settings, Unfinished
 from trueonline.lab.registry import DEFAULT, EXPERIMENTS, experiment
 from trueonline.lab.reproduction import Finished, reproduce
 from trueonline.study import engines
 from trueonline.terminal import TasksBar, console, print_table
 
-# Verdict → its symbol, its colour, and its words in a sentence about several claims, and about one.
-VERDICTS = {
-    HOLDS: ("✓", "green", "hold", "holds"),
-    FAILS: ("✗", "red", "do not hold", "does not hold"),
-    NOISE: ("≈", "yellow", NOISE, NOISE),
-}
+LOOKS = {HOLDS: ("✓", "green"), FAILS: ("✗", "red"), NOISE: ("≈", "yellow")}  # verdict → symbol and colour
 
 
 def print_list() -> None:
@@ -46,14 +41,7 @@ def run(names: Sequence[str], out: str, options: Mapping[str, Any], **given: Any
             print(f"{error}.")
             return
     claims = [claim for done in finished for claim in done.outcome.claims]
-    verdicts = [claim.verdict for claim in claims]
-    counts = ", ".join(
-        f"{(n := verdicts.count(name))} {VERDICTS[name][2 if n > 1 else 3]}" for name in VERDICTS if name in verdicts
-    )
-    print(f"\n{len(verdicts)} claims: {counts}. Open {out}/report.html in a browser.")
-    few = sum(claim.undecidable for claim in claims)
-    if few:
-        print(f"{few} of them cannot be decided by so few runs: intervals need at least {ENOUGH} runs, MRPs or games.")
+    print(f"\n{summary(claims)}\nOpen {out}/report.html in a browser.")
 
 
 def _say(text: str) -> None:
@@ -65,7 +53,7 @@ def _announce(done: Finished) -> None:
     sweeping = f", of which {done.sweeping:.1f} s for the sweep" if done.sweeping >= 0.05 else ""
     screen.print(Text(f"\n{done.experiment.title}  ({done.seconds:.1f} s{sweeping})", style="bold"))
     for claim in done.outcome.claims:
-        symbol, colour, *_ = VERDICTS[claim.verdict]
+        symbol, colour = LOOKS[claim.verdict]
         screen.print(Text.assemble("  ", (f"{symbol} {claim.verdict:<13}", colour), f" {claim.claim}"), soft_wrap=True)
     for name, why in done.failures.items():
         _say(f"The picture {name} of {done.experiment.name} could not be drawn. {why}")

@@ -79,7 +79,7 @@ def reproduce(
         for claim in done.outcome.claims
     ]
     _put(out / "verdicts.json", json.dumps(verdicts, indent=2, ensure_ascii=False).encode())
-    first = opening.opening([claim for done in finished for claim in done.outcome.claims], _opening_picture())
+    first = opening.opening([claim for done in finished for claim in done.outcome.claims], _opening_pictures())
     report.build(out / "report.html", [_section(done) for done in finished], _about(settings, finished), first)
     return finished
 
@@ -99,24 +99,28 @@ def _write(folder: Path, outcome: Outcome) -> tuple[dict[str, str], dict[str, st
     return pictures, failures
 
 
-def _opening_picture() -> str:
+def _opening_pictures() -> list[str]:
     try:
-        return _draw(opening.draw)
+        with look():
+            return [_saved(picture) for picture in opening.draw()]
     except Exception:  # as above
-        return ""
+        return []
 
 
-def _draw(draw: Callable[[], Any], path: Path | None = None) -> str:
-    """Return a picture as SVG. Write it as PNG and PDF as well, if a path is given."""
-    drawn = io.BytesIO()
+def _draw(draw: Callable[[], Any], path: Path) -> str:
+    """Draw a picture, write it as PNG and PDF, and return it as SVG."""
     with look():
-        picture = draw()
-        picture.get_layout_engine().execute(picture)  # once for all files
-        picture.set_layout_engine("none")
-        if path is not None:
-            for ending in ("png", "pdf"):
-                write_whole(path.with_name(f"{path.name}.{ending}"), partial(picture.savefig, format=ending))
-        picture.savefig(drawn, format="svg", metadata={"Date": None})
+        return _saved(draw(), path)
+
+
+def _saved(picture: Any, path: Path | None = None) -> str:
+    picture.get_layout_engine().execute(picture)  # once for all files
+    picture.set_layout_engine("none")
+    if path is not None:
+        for ending in ("png", "pdf"):
+            write_whole(path.with_name(f"{path.name}.{ending}"), partial(picture.savefig, format=ending))
+    drawn = io.BytesIO()
+    picture.savefig(drawn, format="svg", metadata={"Date": None})
     return drawn.getvalue().decode()
 
 

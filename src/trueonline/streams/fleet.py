@@ -159,7 +159,7 @@ class Fleet:
     cleaner : FleetCleaner
         The cleaner of the same fleet. Its `broken` are the signals that left it.
     coverage : callable, optional
-        The share of what comes true that bands should hold, by the name of a signal.
+        The share of what comes true that bands should contain, by the name of a signal.
 
     Attributes
     ----------

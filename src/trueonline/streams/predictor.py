@@ -263,7 +263,7 @@ class Predictor(ThreadGuarded, Resumable):
 
     @guarded
     def inside(self) -> list[float | None]:
-        """The share of bands that held what came true. The newest prediction stands for what is not known yet, at most 60 %.
+        """The share of bands that contained what came true. The newest prediction stands for what is not known yet, at most 60 %.
 
         Returns
         -------

@@ -86,7 +86,7 @@ def runs(table: pa.Table) -> int:
 
 
 def remarks(table: pa.Table, remedy: str) -> list[str]:
-    """What a reader of the best settings should know: what ± is, and that the choice of the best flatters it."""
+    """What a reader of the best settings should know: what ± is, and that the best is chosen by luck too."""
     n = runs(table)
     keys = [*labels(table), "method"]
     points = table.group_by([*keys, "step_size", "trace_decay", *parameters(table)]).aggregate([]).group_by(keys)

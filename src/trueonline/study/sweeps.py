@@ -105,7 +105,7 @@ def sweep(
         columns of the others are null in its rows.
     confirm : int, optional
         Run the best setting of each method again, so many times with a fresh seed, and return these runs only. The best of many
-        settings was lucky too, so the runs that chose it flatter it. These runs do not.
+        settings was also lucky, so its error is too low in the runs that chose it. In these runs it is not.
 
     Returns
     -------

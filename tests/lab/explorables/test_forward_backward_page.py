@@ -118,13 +118,13 @@ def test_the_page_shows_that_only_true_online_agrees(browser):
         assert abs(float(difference[0].replace("−", "-"))) < 20
         assert replace[1]
         assert accumulate[1]
-    assert "accumulate TD(λ) parted at step 4" in browser.text(".headline")
+    assert "Accumulate TD(λ) differs from step 4 on" in browser.text(".headline")
 
 
 def test_without_a_trace_all_methods_agree(browser):
     browser.open("forward_backward", fragment="#lambda=0&t=9")
     assert browser.find("[role=region] mark") == []
-    assert "replace TD(λ) agrees so far" in browser.text(".headline")
+    assert "Replace TD(λ) agrees so far" in browser.text(".headline")
     browser.open("forward_backward", fragment="#features=random")
     assert "Replacing traces need features that are 0 or 1" in browser.text(".headline")
 

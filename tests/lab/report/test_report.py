@@ -11,10 +11,9 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from tests.browsers import headless_chromium
-from trueonline.lab.claims import FAILS, HOLDS, NOISE, Claim
+from trueonline.lab.claims import FAILS, HOLDS, NOISE, Claim, summary
 from trueonline.lab.experiment import Reading
 from trueonline.lab.report import Opening, Section, build, svg
-from trueonline.lab.report.page import summary
 from trueonline.look import figure, look
 
 EVIL = "<script>alert('1')</script> & \"more\" </script>"
@@ -49,7 +48,7 @@ SECTIONS = [
     ),
     Section("games", "Games", "", [], 0.2, table=("Each row:", ["n"], [[n] for n in range(30)])),
 ]  # fmt: skip
-OPENING = Opening(summary([*SECTIONS[0].claims]), drawing("first"), "How it began.", {"MRP": f"a process {EVIL}"})
+OPENING = Opening(summary([*SECTIONS[0].claims]), [drawing("first")], "How it began.", {"MRP": f"a process {EVIL}"})
 ABOUT = {"seeds": "0 … 49", "command": "trueonline reproduce <here>"}
 
 
@@ -98,9 +97,9 @@ def test_claims_verdicts_numbers_links_and_tables_are_there_and_text_is_escaped(
             assert text.count(claim.claim) >= 2  # in the table and in its section
     for mark in ("✓ holds", "✗ does not hold", "≈ within noise"):
         assert page.count(mark) == (3 if "not" in mark else 2)  # what does not hold is said at the beginning, too
-    assert "1 of 3 claims hold, 1 within noise, 1 does not. 1 cannot be decided, because there were too few runs." in page
+    assert "3 claims: 1 holds, 1 does not hold, 1 within noise. 1 of them cannot be decided by so few runs" in page
     assert "<tr><th>gap</th><td>0.1235</td></tr>" in page
-    assert "<td>0.5, −1e−12</td>" in page
+    assert "<td>0.5, −1·10⁻¹²</td>" in page
     assert '<a href="fig4/data%20file.csv">' in page
     assert "Took 2 minutes." in page
     assert "✗ 1 does not hold" in page
@@ -119,7 +118,7 @@ def test_what_does_not_hold_is_explained_before_the_sections(page):
     assert first < page.index("By chance.") < sections < page.index('<section id="claims"')
     assert "<p><em>True</em> online is.</p>" in page
     assert "<code>it</code>" in page
-    assert "The same, case by case: 0 of 1 claim holds, 1 does not." in page  # all but the main claims
+    assert "Case by case, 1 claim: 1 does not hold." in page  # all but the main claims
 
 
 def test_pictures_keep_their_ids_apart_and_all_references_have_a_target(page):
@@ -140,9 +139,9 @@ def test_every_colour_of_a_picture_is_defined_for_both_schemes(page):
 
 def test_sentences():
     assert summary([]) == "No claims were judged."
-    assert summary([Claim("c", HOLDS)]) == "1 of 1 claim holds."
-    assert summary([Claim("c", verdict) for verdict in (FAILS, HOLDS, FAILS)]) == "1 of 3 claims hold, 2 do not."
-    assert summary([Claim("c", NOISE, {"not decided": "words"})]) == "0 of 1 claim holds, 1 within noise."
+    assert summary([Claim("c", HOLDS)]) == "1 claim: 1 holds."
+    assert summary([Claim("c", verdict) for verdict in (FAILS, HOLDS, FAILS)]) == "3 claims: 1 holds, 2 do not hold."
+    assert summary([Claim("c", NOISE, {"not decided": "words"})]) == "1 claim: 1 within noise."
 
 
 # --- What a browser makes of it -------------------------------------------------------------------

@@ -19,10 +19,10 @@ MAX_FIRST_SCREENS = 64  # first screens that are remembered: most games have one
 class Emulator:
     """A game that is played five frames for each action, and seen as the features of its averaged screen.
 
-    Colours are averaged here, for the screens that are looked at, from two raw frames; the emulator itself would do it for
-    every frame, which takes as long again as the game. The first screen of a game is asked of a second emulator that averages,
-    because the frame before it cannot be had. (European games have other colours: there the emulator averages.) Nothing is
-    random: an action is always executed.
+    The colours of two raw frames are averaged here, and only for the screens that become features. The emulator would average
+    every frame, which takes as long as the game itself. A second emulator, which averages, draws the first screen of a game,
+    because the frame before it is not available. (European games have other colours. For them the emulator averages.) Nothing
+    is random: an action is always executed.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ class PublishedPlayer:
 
 
 class RandomPlayer:
-    """Every action equally often: the floor that a learner must rise from."""
+    """Every action equally often: its score is the one that a learner must exceed."""
 
     diverged = False
 

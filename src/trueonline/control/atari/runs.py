@@ -41,7 +41,7 @@ KIND = "AtariRun"
 
 @dataclass(frozen=True)
 class AtariSettings:
-    """Everything that determines a run, but for the background.
+    """Everything that determines a run, except the background.
 
     A run ends after so many frames or episodes. An episode that has begun is played to its end, and counts.
 
@@ -309,7 +309,7 @@ def play(
     Parameters
     ----------
     settings : AtariSettings
-        Everything that determines the run, but for the background.
+        Everything that determines the run, except the background.
     background : ndarray of int, shape (rows, 160)
         The colours of the background, from `learn_background` or `read_background`.
     checkpoint : path-like, optional

@@ -1,4 +1,4 @@
-"""The settings of `trueonline train`: everything that determines a run but its number, and the agent that they make."""
+"""The settings of `trueonline train`: everything that determines a run except its number, and the agent that they make."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LENGTHS = ("episodes", "evaluate")  # settings that may change between two calls
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Everything that determines a run, but its number.
+    """Everything that determines a run, except its number.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ def run(given: dict[str, Any], out: str, *, engine: str, threads: int | None, sa
             rows.append([environment, agent, number(best["iqm"]), interval, best["step_size"], best["trace_decay"]])
     print_table(["environment", "agent", "mean return", "95 % interval", "α", "λ"], rows)
     say("The mean return is the interquartile mean over the seeds.")
-    say("The best of many settings was chosen by these seeds, which flatters it.")
+    say("The best of many settings was chosen by these seeds, so its return is too high on average.")
     say(
         f"All {table.num_rows:,} runs are in {out}/results.parquet and .csv, and with learning curves in {out}/curves.parquet."
     )

@@ -11,9 +11,9 @@ Question: Can a prediction that is improved at every step be as good as one that
 Paper: Learning at every step is better than waiting, and true online TD(λ) computes at every step exactly what redoing all
 updates would give. The older TD(λ) only comes close.
 
-Look: Everyone starts at an error of 1. The dotted line waits until an episode ends (the vertical lines), so it moves in three
-jumps. The pink line redoes all updates at every step. The green dots make one update per step, and every one of them lies on
-the pink line. The orange dashes are the older TD(λ): they leave the pink line.
+Look: Lower is better, and every method starts at 1. The dotted line waits until an episode ends (the vertical lines), so it
+moves in three jumps. The pink line redoes all updates at every step. The green dots, with one update per step, lie on the pink
+line. The orange dashes are the older TD(λ), which leaves the pink line.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ def _picture(curves: dict[str, np.ndarray], shown: Trajectory) -> Any:
     for name in ("offline", "accumulate", "online"):
         line(axes, steps, curves[name], name, drawstyle="steps-post")
     few = slice(None, None, max(1, len(steps) // 25))
-    dots = {"ms": 3.5, "color": COLOURS["true_online"], "label": NAMES["true_online"]}
+    dots = {"ms": 3.5, "color": COLOURS["true_online"], "label": NAMES["true_online"], "clip_on": False}
     axes.plot(steps[few], curves["true_online"][few], "o", **dots)
     for end in np.flatnonzero(shown.discounts == 0.0)[:-1] + 1:
         axes.axvline(end, color="#BBBBBB", linewidth=0.8, zorder=0)
     axes.set(xlabel="time step", ylabel="RMS error (initial error = 1)", ylim=(0.0, 1.05), xlim=(0, len(shown.rewards)))
-    axes.set_title("Random walk, λ = 1, α = 0.2, first 3 episodes (vertical lines: their ends)")
+    axes.set_title("Random walk, λ = 1, α = 0.2, first 3 episodes")
     axes.legend()
     return drawing
 

@@ -63,7 +63,7 @@ def run(settings: Settings) -> Outcome:
 def _picture(errors: dict[str, np.ndarray]) -> Any:
     drawing, ((axes,),) = figure(1, 1, width=5.0, height=3.6)
     for name, each in errors.items():
-        line(axes, TRACE_DECAYS, each, name, marker="o" if name == "true_online" else None, ms=3)
+        line(axes, TRACE_DECAYS, each, name, marker="o" if name == "true_online" else None, ms=3, clip_on=False)
     axes.axhline(1.0, color="#BBBBBB", linewidth=0.8, zorder=0)
     note = {"xytext": (0, 3), "textcoords": "offset points", "color": "#777777", "fontsize": 8}
     axes.annotate("least mean squares", (0.02, 1.0), **note)

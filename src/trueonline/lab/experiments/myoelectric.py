@@ -182,7 +182,7 @@ def _details(predictions: Sequence[Prediction]) -> Any:
             lines_over_lam(panel, each.step_sizes, ratio[:, places].T, SHOWN_TRACE_DECAYS, ".-", linewidth=1.2, ms=3.5)
             panel.set(xscale="log", ylim=(0.0, 2.0))
         column[0].set_title(each.panel)
-        column[-1].set_xlabel("α, over 9")
+        column[-1].set_xlabel("α × 9, the number of active features")
     for method, panel in zip(methods, axes[:, 0], strict=True):
         panel.set_ylabel(f"{NAMES[method]}\nabsolute return error")
     legend_above(drawing, [axes[0, 0]], columns=7, fontsize=7.5)
@@ -199,7 +199,7 @@ def _signals(recording: Recording) -> Any:
         panel.plot((first + np.arange(len(some))) / arm.RATE, values, color="#333333", linewidth=0.8)
         for begin in np.flatnonzero(recording.starts[first : first + MINUTE]):
             panel.axvline((first + begin) / arm.RATE, color=COLOURS["accumulate"], linewidth=0.8, linestyle=":")
-        panel.set_ylabel(name)
+        panel.set_ylabel(name.replace("muscle", "muscle "))
     axes[0, 0].set_title(f"A minute of the {recording.name}")
     axes[-1, 0].set_xlabel("seconds")
     return drawing

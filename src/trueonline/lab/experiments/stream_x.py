@@ -73,7 +73,7 @@ def run(settings: Settings) -> Outcome:
 
 
 def _training(environment: str, method: str, transitions: int) -> TrainingSettings:
-    """The settings of `trueonline train --agent`, but for the steps over which ε falls."""
+    """The settings of `trueonline train --agent`, except the steps over which ε falls."""
     exploring = {**EXPLORING, "epsilon_steps": transitions // 5} if method != "stream_ac" else {}
     own: dict[str, Any] = {"step_size": PUBLISHED["step_size"], "trace_decay": PUBLISHED["trace_decay"], **exploring}
     return TrainingSettings(environment, method=method, divided=False, **own)

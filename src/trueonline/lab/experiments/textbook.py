@@ -39,7 +39,7 @@ import pyarrow as pa
 from trueonline import AccumulateTD, OnlineLambdaReturn, TrueOnlineTD
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import EQUAL, FAILS, Claim, Estimate, decided, judge, overall
-from trueonline.lab.experiment import Experiment, Outcome, Settings, stacked
+from trueonline.lab.experiment import Experiment, Outcome, Settings, largest_difference, stacked
 from trueonline.lab.experiments import fig1
 from trueonline.lab.style import NAMES, figure, lines_over_lam
 from trueonline.problems import FiniteMRP, Trajectory, random_walk
@@ -214,14 +214,8 @@ def lines_of_td0(errors: Mapping[str, Estimate], newest: np.ndarray) -> Claim:
 def exactness(walk: FiniteMRP, episode: Trajectory) -> Claim:
     """Whether true online TD(λ) equals its definition at every step of an episode."""
     lam, alpha = READING
-    learner, definition = (each(STATES, alpha, lam, walk.discount) for each in (TrueOnlineTD, OnlineLambdaReturn))
-    apart = 0.0
-    for each in (learner, definition):
-        each.start(int(episode.states[0]))
-    for state, reward, discount in zip(episode.states[1:], episode.rewards, episode.discounts, strict=True):
-        for each in (learner, definition):
-            each.update(float(reward), int(state), float(discount))
-        apart = max(apart, float(np.abs(learner.weights - definition.weights).max()))
+    learners = [each(STATES, alpha, lam, walk.discount) for each in (TrueOnlineTD, OnlineLambdaReturn)]
+    apart = largest_difference(learners, *episode)
     return Claim(
         "True online TD(λ) computes the online λ-return algorithm at every step",
         decided(apart <= EQUAL),

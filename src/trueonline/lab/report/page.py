@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -13,16 +14,17 @@ from typing import Any
 from urllib.parse import quote
 
 from trueonline.files import write_whole
-from trueonline.lab.claims import FAILS, HOLDS, NOISE, Claim, deciding
+from trueonline.lab.claims import FAILS, HOLDS, NOISE, Claim, deciding, numbered, summary
 from trueonline.lab.experiment import Reading
 from trueonline.lab.report import svg
-from trueonline.words import cell, count, duration
+from trueonline.words import cell, duration
 
 TITLE = "True online TD learning: what the reproduction found"
 # verdict → symbol and class. The symbol is for readers who cannot tell the colours apart
 MARKS = {HOLDS: ("✓", "holds"), FAILS: ("✗", "fails"), NOISE: ("≈", "noise")}
 NO_CLAIMS = '<td class="quiet" colspan="2">no claims judged</td>'
 ORDER = (FAILS, NOISE, HOLDS)  # what does not hold comes first
+EXPONENT, RAISED = re.compile(r"(?<=\d)e([-+]\d+)\b"), str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SHORT_NUMBER = 24  # characters. Longer lists of numbers are folded
 
 
@@ -44,10 +46,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Opening:
-    """What the page says before its sections: a text, a picture with a caption, and words with their meanings."""
+    """What the page says before its sections: a text, pictures with a caption, and words with their meanings."""
 
     text: str
-    picture: str = ""  # SVG
+    pictures: Sequence[str] = ()  # SVG, side by side
     caption: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
 
@@ -65,8 +67,8 @@ def build(
     }
     claims = [claim for section in sections for claim in section.claims]
     opening = opening or Opening(summary(claims))
-    first = svg.for_page(opening.picture, "opening") if opening.picture else ""
-    light, dark = svg.variables([first, *(picture for some in pictures.values() for picture in some.values())])
+    first = [svg.for_page(each, f"opening-{place}") for place, each in enumerate(opening.pictures)]
+    light, dark = svg.variables([*first, *(picture for some in pictures.values() for picture in some.values())])
     page = Template(_part("page.html")).substitute(
         style=_part("page.css"),
         light=light,
@@ -82,19 +84,6 @@ def build(
     write_whole(path, lambda file: file.write(page.encode()))
 
 
-def summary(claims: Sequence[Claim]) -> str:
-    """The outcome in a sentence, and how many claims had too few samples to be decided."""
-    if not claims:
-        return "No claims were judged."
-    verdicts = [claim.verdict for claim in claims]
-    holds, fails, noise = (verdicts.count(verdict) for verdict in MARKS)
-    parts = [f"{holds} of {count(len(claims), 'claim')} {'holds' if len(claims) == 1 else 'hold'}"]
-    parts += [f"{noise} within noise"] if noise else []
-    parts += [f"{fails} {'does' if fails == 1 else 'do'} not"] if fails else []
-    few = sum(claim.undecidable for claim in claims)
-    return ", ".join(parts) + "." + (f" {few} cannot be decided, because there were too few runs." if few else "")
-
-
 def _all_verdicts(sections: Sequence[Section]) -> str:
     """A table of every claim, and links to all sections, also to those without claims."""
     groups = []
@@ -105,15 +94,13 @@ def _all_verdicts(sections: Sequence[Section]) -> str:
     return f'<table class="verdicts">{"".join(groups)}</table>'
 
 
-def _opening(opening: Opening, picture: str) -> str:
+def _opening(opening: Opening, pictures: Sequence[str]) -> str:
     words = "".join(f"<div><dt>{escape(word)}</dt><dd>{_prose(text)}</dd></div>" for word, text in opening.words.items())
-    shown = (
-        f'<figure><div class="picture" tabindex="0" role="group" aria-label="{escape(opening.caption)}">{picture}</div>'
-    )
+    shown = f'<figure><div class="beside">{"".join(map(_picture, pictures))}</div>'
     shown += f"<figcaption>{_prose(opening.caption)}</figcaption></figure>"
     return (
         f'<p class="summary">{_prose(opening.text)}</p>'
-        + (shown if picture else "")
+        + (shown if pictures else "")
         + (f'<h2>Words in the figures</h2><dl class="words">{words}</dl>' if words else "")
     )
 
@@ -163,7 +150,7 @@ def _section(section: Section, pictures: Mapping[str, str]) -> str:
     return (
         f'<section id="{escape(section.name)}">{heading}{shown}'
         + (f"<h3>Claims and verdicts</h3>{_claims(_failing_first(main))}" if main else "")
-        + (_folded(f"The same, case by case: {summary(rest)}", _claims(_failing_first(rest))) if rest else "")
+        + (_folded(f"Case by case, {summary(rest)}", _claims(_failing_first(rest))) if rest else "")
         + below
         + ("" if section.table is None else _table(*section.table))
         + f'<p class="quiet files">{f"Files: {links}. " if links else ""}Took {duration(section.seconds)}.</p></section>'
@@ -183,13 +170,16 @@ def _claims(claims: Sequence[Claim]) -> str:
 
 
 def _figure(section: Section, name: str, picture: str) -> str:
-    """A picture in a box of its own, which scrolls where the page is too narrow for it."""
-    words = "" if name == "figure" else " ".join(word.upper() if len(word) == 1 else word for word in name.split("-"))
+    """A picture, with its name unless the picture itself says what it is."""
+    words = "" if name.startswith("figure") else name.replace("-", " ")
     caption = f"<figcaption>{escape(words[:1].upper() + words[1:])}</figcaption>" if words else ""
-    label = escape(f"{section.title}: {words}" if words else section.title)
-    return (
-        f'<figure>{caption}<div class="picture" tabindex="0" role="group" aria-label="{label}">{picture}</div></figure>'
-    )
+    return f"<figure>{caption}{_picture(picture, f'{section.title}: {words}' if words else section.title)}</figure>"
+
+
+def _picture(picture: str, about: str = "") -> str:
+    """A picture in a box of its own, which scrolls where the page is too narrow for it."""
+    label = f' role="group" aria-label="{escape(about)}"' if about else ""
+    return f'<div class="picture" tabindex="0"{label}>{picture}</div>'
 
 
 def _table(about: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -224,38 +214,55 @@ def measured(numbers: Mapping[str, Any]) -> str:
     """A number and its interval, or the numbers that come first.
 
     >>> measured({"a": 3.0, "difference": 0.25, "95 % interval": [0.1, 0.4], "b": 1})
-    'difference: 0.25 (95 %: 0.1 to 0.4)'
+    'difference: 0.25 (95 %: 0.10 to 0.40)'
     >>> measured({"largest difference": 0.0})
     'largest difference: 0'
     """
     if found := deciding(numbers):
         what, *estimate = found
-        return "{}: {} (95 %: {} to {})".format(what, *map(label, estimate))
+        return "{}: {} (95 %: {} to {})".format(what, *together(estimate))
     intervals = {name: v for name, v in numbers.items() if "interval" in name and isinstance(v, list) and len(v) == 2}
     plain = {key: label(value) for key, value in numbers.items() if key not in intervals}
     short = [f"{key}: {said}" for key, said in plain.items() if len(said) <= SHORT_NUMBER][:3]
-    short += [f"{name}: {label(low)} to {label(high)}" for name, (low, high) in list(intervals.items())[:1]]
+    short += ["{}: {} to {}".format(name, *together(interval)) for name, interval in list(intervals.items())[:1]]
     return "; ".join(short)
+
+
+def together(numbers: Sequence[Any]) -> list[str]:
+    """Numbers that are compared, with as many places as tell the last two of them apart, the ends of an interval.
+
+    >>> together([0.007195, 0.004098, 0.009422]), together([-0.04, "-Infinity", "Infinity"]), together([2.0, 2.0])
+    (['0.0072', '0.0041', '0.0094'], ['−0.04', '−∞', '∞'], ['2', '2'])
+    """
+    *_, low, high = map(float, numbers)
+    if not 0.0 < high - low < math.inf:
+        return [label(each) for each in numbers]
+    places = max(0, 1 - math.floor(math.log10(1.01 * (high - low))))
+    return [f"{round(float(each), places) + 0.0:,.{places}f}".replace("-", "−") for each in numbers]
 
 
 def label(value: object) -> str:
     """A value as people read it.
 
-    >>> label(0.123456), label([1.0, -2.00001]), label(True), label(float("inf"))
-    ('0.1235', '1, −2', 'yes', '∞')
+    >>> label(0.123456), label([1.0, -2.00001]), label(True), label(float("inf")), label(2.22e-16)
+    ('0.1235', '1, −2', 'yes', '∞', '2.22·10⁻¹⁶')
+    >>> label("λ-return"), label("-Infinity")
+    ('λ-return', '−∞')
     """
     if isinstance(value, list | tuple):
         return ", ".join(map(label, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return value.replace("Infinity", "∞") if isinstance(value, str) else cell(value).replace("inf", "∞").replace("-", "−")
+    if isinstance(value, str):
+        return value.replace("-Infinity", "−∞").replace("Infinity", "∞")
+    text = EXPONENT.sub(lambda found: f"·10{str(int(found[1])).translate(RAISED)}", cell(value))
+    return text.replace("inf", "∞").replace("-", "−")
 
 
 def _mark(verdict: str, number: int | None = None) -> str:
     """The symbol and the verdict, of one claim or of a number of claims."""
     symbol, kind = MARKS[verdict]
-    several = {FAILS: "do not hold", HOLDS: "hold"}.get(verdict, verdict)
-    said = verdict if number is None else f"{number} {verdict if number == 1 else several}"
+    said = verdict if number is None else numbered(number, verdict)
     return f'<span class="verdict {kind}">{symbol} {escape(said)}</span>'
 
 

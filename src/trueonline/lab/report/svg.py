@@ -11,6 +11,8 @@ COLOUR = re.compile(r"(?<=: )#([0-9a-f]{6})\b")
 ON_CELLS = {"dark": "#0a0a0a", "light": "#fafafa"}
 DARKEST, LIGHTEST = 22, 235  # white and black in the dark scheme
 LEAST_LUMINANCE = 0.2  # of a colour in the dark scheme
+LEAST_SCALE = 0.85  # in pixels per point: text of 9 points has 7.6 pixels or more
+PHONE = 360  # pixels for a picture on a phone. A wider one has to be swiped
 MUTED = 0.6  # the share of its saturation that a lightened colour keeps
 
 
@@ -29,8 +31,10 @@ def for_page(svg: str, name: str) -> str:
 def _opened(found: re.Match) -> str:
     """The beginning of a picture: as wide as the page, but not so small that its text cannot be read."""
     width = float(found[1])  # in points: 4/3 pixels each
-    style = f"min-width: {width:.0f}px; max-width: {2.0 * width:.0f}px"
-    return f'<svg viewBox="0 0 {found[1]} {found[2]}" style="{style}" xmlns:xlink="http://www.w3.org/1999/xlink">'
+    least = LEAST_SCALE * width
+    kind = ' class="swiped"' if least > PHONE else ""
+    style = f"min-width: {least:.0f}px; max-width: {2.0 * width:.0f}px"
+    return f'<svg viewBox="0 0 {found[1]} {found[2]}"{kind} style="{style}" xmlns:xlink="http://www.w3.org/1999/xlink">'
 
 
 def variables(pictures: Iterable[str]) -> tuple[str, str]:

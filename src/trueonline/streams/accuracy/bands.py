@@ -85,7 +85,7 @@ SINCE = 3  # a column of the rings behind those of `queues`: the errors that cam
 PREDICTION, LOW, HIGH, SUM = range(4)  # what a waiting sample has for each question
 ABOVE, BELOW = range(2)
 FILLED, NEXT = range(2)  # columns of the memory: how many errors there are, and the slot of the next
-JUDGED, INSIDE = range(2)  # columns of the counts: bands that came true well enough, and those that held what came true
+JUDGED, INSIDE = range(2)  # columns of the counts: bands that were judged, and those that contained what came true
 
 
 # --- In kernels -----------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ class Bands(Queued):
     discounts : sequence of float or str
         γ of each question, or the name of the signal whose value is γ.
     coverage : float
-        The share of what comes true that a band should hold, above 0 and below 1.
+        The share of what comes true that a band should contain, above 0 and below 1.
     means : sequence of bool, optional
         Whether each question is about a mean of values, so that their range says something. Questions with the same discount must
         agree. None: no question is.
@@ -263,7 +263,7 @@ class Bands(Queued):
     discounts : tuple of float or str
         The different discounts: one queue for each.
     coverage : float
-        The share of what comes true that a band should hold.
+        The share of what comes true that a band should contain.
 
     Examples
     --------
@@ -334,7 +334,7 @@ class Bands(Queued):
         return low, high
 
     def inside(self) -> np.ndarray:
-        """The share of bands that held what came true, for each question. NaN if no band has been judged yet.
+        """The share of bands that contained what came true, for each question. NaN if no band has been judged yet.
 
         The errors that count are the e_k of this module: at most `OPEN` of the return is replaced by the newest prediction.
         """

@@ -44,7 +44,7 @@ class Setup:
     rate : float, optional
         The samples per second. Lags, and returns over horizons in seconds, need it.
     coverage : float
-        The share of what comes true that the bands should hold.
+        The share of what comes true that the bands should contain.
     minimum, maximum : float, optional
         Bounds of the targets, which no forecast and no band crosses. For the method "auto".
     method : str

@@ -27,9 +27,9 @@ MEANINGS = {
 EXPLANATION = (
     '"error" is the mean absolute difference between a prediction and what came true. "newest value" and "mean so far" are the '
     'errors of two forecasts that need no learning. "better by" compares the error with the smaller of these two. If it is '
-    'negative, the predictions are worse. "lately" is the same over the last five hundred samples or so. "in band" is the share '
-    "of bands that held what came true. A band is judged when 40 % of its prediction has come true. The newest prediction stands "
-    'for the rest. "scored" counts the samples behind the errors: those of which at least 99 % has come true.'
+    'negative, the predictions are worse. "lately" is the same over about the last five hundred samples. "in band" is the share '
+    "of bands that contained what came true. A band is judged when 40 % of its prediction has come true. The newest prediction "
+    'stands for the rest. "scored" counts the samples behind the errors: those of which at least 99 % has come true.'
 )
 UNSCORED = (
     "A prediction is scored when 99 % of it has come true. That takes about five horizons without a long gap, and this stream "

@@ -1,4 +1,4 @@
-"""A connection to an MQTT broker: made once with an error that says what is wrong, then restored for ever."""
+"""A connection to an MQTT broker. If the first attempt fails, an error says why. A lost connection is restored, for ever."""
 
 from __future__ import annotations
 

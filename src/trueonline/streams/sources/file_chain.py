@@ -26,10 +26,11 @@ MAX_NAMED_FILES = 3  # files that a message names
 class Chain(Source):
     """The samples of several files, one after another. Times and the count of rows continue from file to file.
 
-    All files are opened once at the beginning, so that a file that cannot be read is known before anything is learned. Files
-    without a byte are left out.
+    All files are opened once at the beginning, so that a file that cannot be read is known before anything is learned. Empty
+    files are left out.
 
-    The style of the times is that of the first file. Each file is read in its own, so hours are those of its wall clock.
+    Predictions are written with times in the style of the first file. Each file is read in its own style and time zone, so
+    hours of the day are those of its wall clock.
 
     A position is that of the file which is read, with its name, the style of its times and what was counted before it. So a later
     list may have more files behind it, or fewer before it.

@@ -10,7 +10,7 @@ import numpy as np
 from trueonline import TrueOnlineDifferentialTD, study
 from trueonline.forward import OnlineDifferentialReturn
 from trueonline.lab.claims import EQUAL, ROUNDING, Claim, Errors, Estimate, decided
-from trueonline.lab.experiment import Settings
+from trueonline.lab.experiment import Settings, largest_difference
 from trueonline.lab.experiments.average_reward import spec
 from trueonline.problems import AverageReward, Trajectory
 
@@ -71,18 +71,12 @@ def sweeps(problems: list[AverageReward], settings: Settings) -> dict[str, Error
 def exactness(problem: AverageReward, settings: Settings) -> Claim:
     states, rewards, _ = problem.trajectory(200, [settings.seed, 1])
     numbers: Any = {"step_size": 0.5, "trace_decay": spec.LAM, "discount": 1.0, "second_step_size": 0.05}
-    ours, definition = TrueOnlineDifferentialTD(spec.K, **numbers), OnlineDifferentialReturn(spec.K, **numbers)
-    off = 0.0
-    for each in (ours, definition):
-        each.start(int(states[0]))
-    for state, reward in zip(states[1:], rewards, strict=True):
-        for each in (ours, definition):
-            each.update(float(reward), int(state))
-        off = max(off, np.abs(ours.weights - definition.weights).max(), abs(ours.reward_rate - definition.reward_rate))
+    learners = [each(spec.K, **numbers) for each in (TrueOnlineDifferentialTD, OnlineDifferentialReturn)]
+    off = largest_difference(learners, states, rewards)
     return Claim(
         "True online differential TD(λ) equals the online differential λ-return algorithm at every step",
         decided(off <= EQUAL),
-        {"largest difference of a weight or of R̄ over 200 steps": float(off)},
+        {"largest difference of a weight or of R̄ over 200 steps": off},
     )
 
 

@@ -12,7 +12,7 @@ paper's grids. MRPs that differ in σ alone have the same transitions, expected 
 
 The advantage is 1 − (best error of true online TD(λ)) / (best error of the other method). Each method is at its own best α
 and λ on each MRP, and the mean over MRPs is geometric. Intervals are 95 % of 1,000 bootstrap samples of the MRPs. The best
-α and λ are chosen and judged on the same runs, which flatters all methods a little.
+α and λ are chosen and judged on the same runs, so the errors of all methods are a little too low.
 
 With b = 1 every transition is certain, and the process ends in a cycle that has fewer states than k. A process that falls
 into several parts has no unique stationary distribution and is drawn again. Only states of the stationary distribution

@@ -198,7 +198,7 @@
       series: names.map((m) => ({ ...m, markers: "all", points: [[0, FLOOR], ...result.learners[m.name].apart.slice(0, t).map((d, i) => [i + 1, Math.min(Math.max(d, FLOOR), 1000)])] })),
       marks: names.filter((m) => m.name !== "true_online" && result.learners[m.name].parted !== null && result.learners[m.name].parted <= t)
         .map((m, i) => ({ x: result.learners[m.name].parted, y: Math.min(result.learners[m.name].apart[result.learners[m.name].parted - 1], 1000), colour: m.colour, marker: m.marker, radius: 7,
-          label: i === 0 ? "they part here" : "", anchor: "middle" })),
+          label: i === 0 ? "from here on they differ" : "", anchor: "middle" })),
     });
     counts.replaceChildren(
       h("div", {}, h("b", {}, `${(t * (t + 1)) / 2}`), h("span", {}, `updates, forward view`)),
@@ -212,7 +212,7 @@
     const difference = result.learners.true_online.apart[t - 1];
     const part = (m) => {
       const { parted } = result.learners[m.name];
-      return parted === null || parted > t ? `${m.title} agrees so far` : `${m.title} parted at step ${parted}`;
+      return parted === null || parted > t ? `${m.title[0].toUpperCase()}${m.title.slice(1)} agrees so far` : `${m.title[0].toUpperCase()}${m.title.slice(1)} differs from step ${parted} on`;
     };
     headline.replaceChildren("Largest difference between the forward view and true online TD(λ) at this step: ", h("b", {}, difference === 0 ? "none" : format(difference, 2)), ". ",
       ...names.filter((m) => m.name !== "true_online").flatMap((m) => [part(m), ". "]), kind.value === "random" ? "Replacing traces need features that are 0 or 1." : "");

@@ -264,7 +264,7 @@ trueonline.widgets = (() => {
       const yTicks = yAxis.ticks || (yAxis.log ? logTicks : niceTicks)(yAxis.min, yAxis.max, height / 45);
       const write = (axis) => axis.format || ((v) => format(v, 6));
       const yTexts = yTicks.map(write(yAxis));
-      me.left = 26 + 7 * Math.max(...yTexts.map((t) => t.length), 2);
+      me.left = 26 + 7 * Math.max(...yTexts.map((t) => t.length), width > 480 ? 5 : 2); // wide charts below each other are aligned
       me.right = width - 12;
       me.bottom = height - 40;
       me.px = scale(xAxis, me.left, me.right);
