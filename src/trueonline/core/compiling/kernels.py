@@ -109,8 +109,19 @@ def _asks_for_order(kind: Any) -> bool:
     )
 
 
-def operation(stub: Callable, *, reassociate: bool = False) -> Callable:
-    """Register loops for `stub`: the decorated function gets the argument types and returns an implementation, or None.
+def operation(choose: Callable) -> Callable:
+    """An operation of kernels: the decorated function gets the types of a call's arguments, and returns the function to inline."""
+
+    @wraps(choose)
+    def stub(*arguments: Any) -> Any:
+        raise NotImplementedError("for kernels only")
+
+    overloads(stub)(choose)
+    return stub
+
+
+def overloads(stub: Callable, *, reassociate: bool = False) -> Callable:
+    """Register one more choice for an operation, which returns None for types that it is not for.
 
     The composer chooses by the same types as Numba does, where Numba compiles a call of `stub` that the composer left.
     """
