@@ -101,10 +101,6 @@ class OverMemory(Parametrised):
                     f"{name} takes no initial_step_size: its step-sizes do not come from the usage of features"
                 )
             self._initial_step_size = inputs.positive("initial_step_size", initial_step_size)
-        if kind.usage and (bound is not None or meta_step_size is not None):
-            raise TypeError(
-                f"{name} takes neither bound nor meta_step_size: its step-sizes come from the usage of features"
-            )
         if "beta" not in asked(self.method.resolve("rule")):
             if second_step_size is not None:
                 raise TypeError(f"{name} takes no second_step_size: it has neither second weights nor a reward rate")
@@ -121,19 +117,17 @@ class OverMemory(Parametrised):
         self._adaptation = None if bound is None else inputs.positive("bound", bound), theta
         if self._adaptation == (None, None):
             return
-        if self.method.per_feature:
-            raise ValueError(
-                f"{name} takes neither bound nor meta_step_size: give each feature its own step_size instead"
-            )
-        if not self.method.adapts:
-            raise ValueError(
-                f"{name} takes neither bound nor meta_step_size: step-size adaptation does not know of its reward rate"
-            )
-        if self.method.trace not in ("accumulating", "replacing", "dutch", "provisional"):
-            raise ValueError(
-                f"{name} takes neither bound nor meta_step_size: step-size adaptation has to know its kind of trace; "
-                'give trace="accumulating", "dutch" or "replacing" to trueonline.method'
-            )
+        row = self.method
+        refusals = {
+            "its step-sizes come from the usage of features": kind.usage,
+            "give each feature its own step_size instead": row.per_feature,
+            "step-size adaptation does not know of its reward rate": not row.adapts,
+            "step-size adaptation has to know its kind of trace; "
+            'give trace="accumulating", "dutch" or "replacing" to trueonline.method': row.trace == "none",
+        }
+        for why, applies in refusals.items():
+            if applies:
+                raise (TypeError if kind.usage else ValueError)(f"{name} takes neither bound nor meta_step_size: {why}")
 
     def _rule(self) -> Any:
         """The rule for these step-sizes."""
@@ -174,16 +168,6 @@ class OverMemory(Parametrised):
     def bounded(self) -> int:
         """The number of transitions whose step-size `bound` has lowered."""
         return int(memory.tuning(self._memory)[layout.BOUNDED]) if self._is_adapted else 0
-
-    @property
-    def diverged(self) -> bool:
-        """Whether a weight is no longer a finite number."""
-        return not bool(np.isfinite(self.weights).all())
-
-    @property
-    def weights(self) -> np.ndarray:
-        """A dense, read-only copy of w."""
-        raise NotImplementedError
 
     @property
     def _is_adapted(self) -> bool:
