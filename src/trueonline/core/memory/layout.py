@@ -340,8 +340,8 @@ def attach_meta_gradient(numbers, places):
     m = at(numbers, places, 0)
     tiles = numbers.size - _in_tiles(m.n)
     alpha, h = tiles - _stride(m.n), tiles - 2 * _stride(m.n)
-    more = pointer(numbers, h - SETTINGS), pointer(numbers, h), pointer(numbers, alpha), pointer(numbers, tiles)
-    return MetaGradient(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, *more)
+    settings, at_h, at_alpha = pointer(numbers, h - SETTINGS), pointer(numbers, h), pointer(numbers, alpha)
+    return MetaGradient(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, settings, at_h, at_alpha, pointer(numbers, tiles))
 
 
 class Kind(NamedTuple):
