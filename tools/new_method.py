@@ -75,7 +75,6 @@ ROW = """    Method(
         *("{name}", "{name}", "prediction"),
         learner="{learner}",
         definition="forward.{name}:{definition}",
-        page="{name}.md",
         rule="{name}",
     ),
 """
