@@ -75,8 +75,7 @@ ROW = """    Method(
         *("{name}", "{name}", "prediction"),
         learner="{learner}",
         definition="forward.{name}:{definition}",
-        page="{name}.md",
-        rule=_rule("{name}"),
+        rule="{name}",
     ),
 """
 TEST = '''"""Worked numbers of {learner}. `tests/test_catalog.py` compares it with its definition."""

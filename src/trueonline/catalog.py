@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -75,12 +76,8 @@ class Parameter(NamedTuple):
         ValueError
             If the value is not a finite number in the range.
         """
-        number = isinstance(value, int | float) or type(value).__name__.startswith(("float", "int", "uint"))
-        if (
-            isinstance(value, bool)
-            or not number
-            or not (abs(value) <= sys.float_info.max and self.least <= value <= self.most)
-        ):
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not (number and abs(value) <= sys.float_info.max and self.least <= value <= self.most):
             ranges = {(True, True): "", (False, True): f" ≥ {self.least:g}", (True, False): f" ≤ {self.most:g}"}
             open_ends = math.isinf(self.least), math.isinf(self.most)
             wanted = ranges.get(open_ends, f" from {self.least:g} to {self.most:g}")
@@ -104,11 +101,13 @@ class Method:
         The class of learners, or of agents. A name without a module is that of a class of learners that is made of the row
         (`learners.linear`).
     definition : str or class
-        The class that computes the method by its definition. The learner must equal it at every step.
+        The class that computes the method by its definition. The learner must equal it at every step. A name without a module
+        is that of a class of `forward`.
     page : str
-        The page in `docs/methods/` that describes the method.
+        The page in `docs/methods/` that describes the method. By default it has the name of the rule.
     rule : str or kernel
-        The update rule. Its signature says what it needs of a transition (`core.transition`).
+        The update rule. Its signature says what it needs of a transition (`core.transition`). A name without a module is that of
+        a file in `methods`.
     varying : str or kernel, optional
         The rule for step-size schedules and step-size adaptation, where that is another one.
     forward_view : str or class, optional
@@ -171,6 +170,10 @@ class Method:
     second_is_first: bool = False
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not self.page and isinstance(self.rule, str):
+            object.__setattr__(self, "page", f"{self.rule}.md")
+
     def resolve(self, part: str) -> Any:
         """Import what a part of the row names.
 
@@ -195,7 +198,8 @@ class Method:
             return self.resolve(fallback)
         if not isinstance(value, str):
             return value
-        module, _, name = (value if ":" in value else f"{LINEAR_MODULE}:{value}").partition(":")
+        homes = {"learner": LINEAR_MODULE, "rule": f"methods.{value}", "varying": f"methods.{value}"}
+        module, _, name = (value if ":" in value else f"{homes.get(part, 'forward')}:{value}").partition(":")
         found = getattr(import_module(f"trueonline.{module}"), name, None)
         if found is None:
             raise ValueError(
@@ -204,14 +208,10 @@ class Method:
         return found
 
 
-def _rule(name: str) -> str:
-    return f"methods.{name}:{name}"
-
-
-_GTD: dict[str, Any] = {"learner": "GTD", "rule": _rule("gtd"), "memory": "two", "swept": True, "page": "gtd.md"}
+_GTD: dict[str, Any] = {"learner": "GTD", "rule": "gtd", "memory": "two", "swept": True}
 _TRUE_ONLINE_GTD: dict[str, Any] = {
     "learner": "TrueOnlineGTD",
-    "rule": _rule("true_online_gtd"),
+    "rule": "true_online_gtd",
     "memory": "three",
     "trace": "dutch",
     "swept": True,
@@ -225,12 +225,12 @@ _GTD2: dict[str, Any] = {
     "page": "gtd2.md",
 }
 _TRUE_ONLINE: dict[str, Any] = {
-    "rule": _rule("true_online_td"),
-    "varying": _rule("true_online_td_varying"),
+    "rule": "true_online_td",
+    "varying": "true_online_td_varying",
     "trace": "dutch",
 }
 _DIFFERENTIAL: dict[str, Any] = {
-    "rule": _rule("true_online_differential_td"),
+    "rule": "true_online_differential_td",
     "trace": "dutch",
     "settings": {"second_step_size": 0.2},
     "adapts": False,
@@ -239,7 +239,7 @@ _DIFFERENTIAL: dict[str, Any] = {
 }
 
 _SWIFT: dict[str, Any] = {
-    "rule": _rule("swift_td"),
+    "rule": "swift_td",
     "memory": "meta-gradient",
     "trace": "dutch",
     "constants": ("alpha",),  # of each feature, it is the step-size to begin with
@@ -253,10 +253,9 @@ _ROWS = (
     Method(
         *("accumulate", "accumulate TD(λ)", "prediction"),
         learner="AccumulateTD",
-        definition="forward:AccumulateSum",
-        forward_view="forward:OnlineLambdaReturn",
-        page="accumulate_td.md",
-        rule=_rule("accumulate_td"),
+        definition="AccumulateSum",
+        forward_view="OnlineLambdaReturn",
+        rule="accumulate_td",
         swept=True,
         horde=True,
         look=Look(VERMILION, (6, 2), "s"),
@@ -264,10 +263,9 @@ _ROWS = (
     Method(
         *("replace", "replace TD(λ)", "prediction"),
         learner="ReplaceTD",
-        definition="forward:ReplaceSum",
-        forward_view="forward:OnlineLambdaReturn",
-        page="replace_td.md",
-        rule=_rule("replace_td"),
+        definition="ReplaceSum",
+        forward_view="OnlineLambdaReturn",
+        rule="replace_td",
         trace="replacing",
         binary=True,
         swept=True,
@@ -277,8 +275,7 @@ _ROWS = (
     Method(
         *("true_online", "true online TD(λ)", "prediction"),
         learner="TrueOnlineTD",
-        definition="forward:OnlineLambdaReturn",
-        page="true_online_td.md",
+        definition="OnlineLambdaReturn",
         **_TRUE_ONLINE,
         swept=True,
         horde=True,
@@ -287,55 +284,54 @@ _ROWS = (
     Method(
         *("monte_carlo", "Monte Carlo", "prediction"),
         learner="MonteCarlo",
-        definition="forward:OnlineMonteCarlo",
+        definition="OnlineMonteCarlo",
         page="monte_carlo.md",
-        rule=_rule("dutch_monte_carlo"),
+        rule="dutch_monte_carlo",
         trace="dutch",
         look=Look(PINK, (), "D"),
     ),
     Method(
         *("swift_td", "SwiftTD", "prediction"),
         learner="learners.swift:SwiftTD",
-        definition="forward:SwiftTDEquations",
+        definition="SwiftTDEquations",
         **_SWIFT,
         look=Look(SKY, (), "P"),
     ),
     Method(
         *("td_star", "TD*(λ)", "prediction"),
         learner="TDStar",
-        definition="forward:ImpliedSum",
-        forward_view="forward:OnlineLambdaReturn",
-        page="td_star.md",
-        rule=_rule("td_star"),
+        definition="ImpliedSum",
+        forward_view="OnlineLambdaReturn",
+        rule="td_star",
         look=Look(SKY, (6, 2), "X"),
     ),
     # Without second weights GTD(λ) is off-policy TD(λ), and true online GTD(λ) its true online form.
     Method(
         *("off_policy", "off-policy TD(λ)", "off-policy"),
-        definition="forward:OffPolicySum",
-        forward_view="forward:OnlineOffPolicyReturn",
+        definition="OffPolicySum",
+        forward_view="OnlineOffPolicyReturn",
         options={"second_step_size": 0.0},
         look=Look(VERMILION, (4, 2), "s"),
         **_GTD,
     ),
     Method(
         *("true_online_off_policy", "true online off-policy TD(λ)", "off-policy"),
-        definition="forward:OnlineOffPolicyReturn",
+        definition="OnlineOffPolicyReturn",
         options={"second_step_size": 0.0},
         look=Look(VERMILION, (), "s"),
         **_TRUE_ONLINE_GTD,
     ),
     Method(
         *("gtd", "GTD(λ)", "off-policy"),
-        definition="forward:GTDSum",
-        forward_view="forward:OnlineGTDReturn",
+        definition="GTDSum",
+        forward_view="OnlineGTDReturn",
         settings={"second_step_size": 0.2},
         look=Look(BLUE, (4, 2), "o"),
         **_GTD,
     ),
     Method(
         *("true_online_gtd", "true online GTD(λ)", "off-policy"),
-        definition="forward:OnlineGTDReturn",
+        definition="OnlineGTDReturn",
         settings={"second_step_size": 0.2},
         look=Look(BLUE, (), "o"),
         **_TRUE_ONLINE_GTD,
@@ -343,9 +339,8 @@ _ROWS = (
     Method(
         *("tdrc", "TDRC(λ)", "off-policy"),
         learner="TDRC",
-        definition="forward:TDRCSum",
-        page="tdrc.md",
-        rule=_rule("tdrc"),
+        definition="TDRCSum",
+        rule="tdrc",
         memory="two",
         swept=True,
         second_is_first=True,
@@ -358,25 +353,24 @@ _ROWS = (
     Method(
         *("gtd2", "GTD2(λ)", "off-policy"),
         learner="GTD2",
-        definition="forward:GTD2Sum",
-        rule=_rule("gtd2"),
+        definition="GTD2Sum",
+        rule="gtd2",
         look=Look(SKY, (4, 2), "^"),
         **_GTD2,
     ),
     Method(
         *("proximal_gtd2", "proximal GTD2(λ)", "off-policy"),
         learner="ProximalGTD2",
-        definition="forward:ProximalGTD2Sum",
-        rule=_rule("proximal_gtd2"),
+        definition="ProximalGTD2Sum",
+        rule="proximal_gtd2",
         look=Look(SKY, (), "^"),
         **_GTD2,
     ),
     Method(
         *("htd", "HTD(λ)", "off-policy"),
         learner="HTD",
-        definition="forward:HTDSum",
-        page="htd.md",
-        rule=_rule("htd"),
+        definition="HTDSum",
+        rule="htd",
         memory="three",
         swept=True,
         settings={"second_step_size": 0.2},
@@ -385,18 +379,18 @@ _ROWS = (
     Method(
         *("tree_backup", "Tree Backup(λ)", "off-policy"),
         learner="TreeBackup",
-        definition="forward:TreeBackupSum",
+        definition="TreeBackupSum",
         page="cut_traces.md",
-        rule=_rule("tree_backup"),
+        rule="tree_backup",
         swept=True,
         look=Look(GREY, (), "s"),
     ),
     Method(
         *("v_trace", "V-trace(λ)", "off-policy"),
         learner="VTrace",
-        definition="forward:VTraceSum",
+        definition="VTraceSum",
         page="cut_traces.md",
-        rule=_rule("v_trace"),
+        rule="v_trace",
         swept=True,
         settings={"largest_ratio": 1.3, "largest_trace_ratio": 0.8},
         parameters={
@@ -408,9 +402,9 @@ _ROWS = (
     Method(
         *("abtd", "ABTD(ζ)", "off-policy"),
         learner="ABTD",
-        definition="forward:ABTDSum",
+        definition="ABTDSum",
         page="cut_traces.md",
-        rule=_rule("abtd"),
+        rule="abtd",
         trace="none",  # ζ does not bound what the trace keeps, so step-size adaptation cannot either
         swept=True,
         settings={"psi_0": 0.9, "psi_max": 2.5},
@@ -425,19 +419,18 @@ _ROWS = (
     Method(
         *("emphatic", "emphatic TD(λ)", "off-policy"),
         learner="EmphaticTD",
-        definition="forward:EmphaticSum",
-        forward_view="forward:OnlineEmphaticReturn",
-        page="emphatic_td.md",
-        rule=_rule("emphatic_td"),
+        definition="EmphaticSum",
+        forward_view="OnlineEmphaticReturn",
+        rule="emphatic_td",
         swept=True,
         look=Look(GREEN, (4, 2), "D"),
     ),
     Method(
         *("emphatic_beta", "emphatic TD(λ, β)", "off-policy"),
         learner="EmphaticTDBeta",
-        definition="forward:EmphaticBetaSum",
+        definition="EmphaticBetaSum",
         page="emphatic_td.md",
-        rule=_rule("emphatic_td_beta"),
+        rule="emphatic_td_beta",
         swept=True,
         settings={"follow_on_decay": 0.6},
         parameters={"follow_on_decay": Parameter(0.8, 0.0, 1.0, "β in [0, 1], by which the follow-on trace decays.")},
@@ -446,9 +439,9 @@ _ROWS = (
     Method(
         *("true_online_emphatic", "true online emphatic TD(λ)", "off-policy"),
         learner="TrueOnlineEmphaticTD",
-        definition="forward:OnlineEmphaticReturn",
+        definition="OnlineEmphaticReturn",
         page="emphatic_td.md",
-        rule=_rule("true_online_emphatic_td"),
+        rule="true_online_emphatic_td",
         trace="dutch",
         swept=True,
         look=Look(GREEN, (), "D"),
@@ -456,9 +449,9 @@ _ROWS = (
     Method(
         *("provisional_td", "provisional TD(λ)", "off-policy"),
         learner="ProvisionalTD",
-        definition="forward:ProvisionalTDView",
+        definition="ProvisionalTDView",
         page="provisional.md",
-        rule=_rule("provisional_td"),
+        rule="provisional_td",
         memory="two traces",
         trace="provisional",
         look=Look(PINK, (), "^"),
@@ -466,9 +459,9 @@ _ROWS = (
     Method(
         *("provisional_q", "provisional Q(λ)", "off-policy"),
         learner="ProvisionalQ",
-        definition="forward:ProvisionalQView",
+        definition="ProvisionalQView",
         page="provisional.md",
-        rule=_rule("provisional_q"),
+        rule="provisional_q",
         memory="two traces",
         trace="provisional",
         look=Look(PINK, (4, 2), "v"),
@@ -476,8 +469,8 @@ _ROWS = (
     Method(
         *("wis_td", "WIS-TD(λ)", "off-policy"),
         learner="WISTD",
-        definition="forward:OnlineWISReturn",
-        rule=_rule("wis_td"),
+        definition="OnlineWISReturn",
+        rule="wis_td",
         memory="two traces and usage",
         trace="dutch",
         settings={"initial_step_size": 0.4},
@@ -487,9 +480,9 @@ _ROWS = (
     Method(
         *("wis_gtd", "WIS-GTD(λ)", "off-policy"),
         learner="WISGTD",
-        definition="forward:WISGTDSum",
-        forward_view="forward:OnlineWISGTDReturn",
-        rule=_rule("wis_gtd"),
+        definition="WISGTDSum",
+        forward_view="OnlineWISGTDReturn",
+        rule="wis_gtd",
         memory="two and usage",
         settings={"second_step_size": 0.2, "initial_step_size": 0.4},
         look=Look(SKY, (4, 2), "o"),
@@ -498,8 +491,8 @@ _ROWS = (
     Method(
         *("wis_true_online_gtd", "WIS-TO-GTD(λ)", "off-policy"),
         learner="WISTrueOnlineGTD",
-        definition="forward:OnlineWISGTDReturn",
-        rule=_rule("wis_true_online_gtd"),
+        definition="OnlineWISGTDReturn",
+        rule="wis_true_online_gtd",
         memory="three and usage",
         trace="dutch",
         settings={"second_step_size": 0.2, "initial_step_size": 0.4},
@@ -509,14 +502,14 @@ _ROWS = (
     Method(
         *("true_online_differential", "true online differential TD(λ)", "average reward"),
         learner="learners.average_reward:TrueOnlineDifferentialTD",
-        definition="forward:OnlineDifferentialReturn",
+        definition="OnlineDifferentialReturn",
         swept=True,
         **_DIFFERENTIAL,
     ),
     Method(
         *("true_online_differential_sarsa", "true online differential Sarsa(λ)", "average reward"),
         learner="control.true_online_differential_sarsa:TrueOnlineDifferentialSarsa",
-        definition="forward:OnlineDifferentialSarsaReturn",
+        definition="OnlineDifferentialSarsaReturn",
         **_DIFFERENTIAL,
     ),
     Method(
@@ -540,19 +533,19 @@ _ROWS = (
     Method(
         *("accumulate_sarsa", "accumulate Sarsa(λ)", "control"),
         learner="control.accumulate_sarsa:AccumulateSarsa",
-        definition="forward:AccumulateSarsaSum",
-        forward_view="forward:OnlineSarsaReturn",
+        definition="AccumulateSarsaSum",
+        forward_view="OnlineSarsaReturn",
         page="sarsa.md",
-        rule=_rule("accumulate_td"),
+        rule="accumulate_td",
         look=Look(VERMILION, (6, 2), "s"),
     ),
     Method(
         *("replace_sarsa", "replace Sarsa(λ)", "control"),
         learner="control.replace_sarsa:ReplaceSarsa",
-        definition="forward:ReplaceSarsaSum",
-        forward_view="forward:OnlineSarsaReturn",
+        definition="ReplaceSarsaSum",
+        forward_view="OnlineSarsaReturn",
         page="sarsa.md",
-        rule=_rule("replace_td"),
+        rule="replace_td",
         trace="replacing",
         binary=True,
         look=Look(BLUE, (2, 2), "^"),
@@ -560,10 +553,10 @@ _ROWS = (
     Method(
         *("clearing_sarsa", "replace Sarsa(λ), clearing", "control"),
         learner="control.replace_sarsa:ReplaceSarsa",
-        definition="forward:ClearingSarsaSum",
-        forward_view="forward:OnlineSarsaReturn",
+        definition="ClearingSarsaSum",
+        forward_view="OnlineSarsaReturn",
         page="sarsa.md",
-        rule=_rule("replace_clearing"),
+        rule="replace_clearing",
         trace="replacing",
         binary=True,
         options={"clear_others": True},
@@ -572,7 +565,7 @@ _ROWS = (
     Method(
         *("true_online_sarsa", "true online Sarsa(λ)", "control"),
         learner="control.true_online_sarsa:TrueOnlineSarsa",
-        definition="forward:OnlineSarsaReturn",
+        definition="OnlineSarsaReturn",
         page="sarsa.md",
         **_TRUE_ONLINE,
         look=Look(GREEN, (), "o"),
@@ -580,17 +573,17 @@ _ROWS = (
     Method(
         *("watkins_q", "Watkins's Q(λ)", "control"),
         learner="control.watkins_q:WatkinsQ",
-        definition="forward:WatkinsQSum",
-        forward_view="forward:OnlineWatkinsReturn",
+        definition="WatkinsQSum",
+        forward_view="OnlineWatkinsReturn",
         page="watkins_q.md",
-        rule=_rule("accumulate_td"),
+        rule="accumulate_td",
         greedy=True,
         look=Look(PINK, (6, 2), "s"),
     ),
     Method(
         *("true_online_watkins_q", "true online Watkins's Q(λ)", "control"),
         learner="control.true_online_watkins_q:TrueOnlineWatkinsQ",
-        definition="forward:OnlineWatkinsReturn",
+        definition="OnlineWatkinsReturn",
         page="watkins_q.md",
         **_TRUE_ONLINE,
         greedy=True,
@@ -599,24 +592,24 @@ _ROWS = (
     Method(
         *("expected_sarsa", "Expected Sarsa(λ)", "control"),
         learner="control.off_policy:ExpectedSarsa",
-        definition="forward:ExpectedSarsaSum",
-        rule=_rule("expected_sarsa"),
+        definition="ExpectedSarsaSum",
+        rule="expected_sarsa",
         look=Look(BLUE, (4, 2), "D"),
         **_TARGETED,
     ),
     Method(
         *("tree_backup_q", "Tree Backup(λ) control", "control"),
         learner="control.off_policy:TreeBackupQ",
-        definition="forward:TreeBackupQSum",
-        rule=_rule("tree_backup_q"),
+        definition="TreeBackupQSum",
+        rule="tree_backup_q",
         look=Look(GREY, (), "s"),
         **_TARGETED,
     ),
     Method(
         *("gq", "GQ(λ)", "control"),
         learner="control.off_policy:GQ",
-        definition="forward:GQSum",
-        rule=_rule("gq"),
+        definition="GQSum",
+        rule="gq",
         memory="two",
         second_is_first=True,
         look=Look(BLUE, (), "v"),
@@ -625,7 +618,7 @@ _ROWS = (
     Method(
         *("swift_sarsa", "Swift-Sarsa", "control"),
         learner="control.swift_sarsa:SwiftSarsa",
-        definition="forward:SwiftSarsaEquations",
+        definition="SwiftSarsaEquations",
         **_SWIFT,
         look=Look(SKY, (), "P"),
     ),

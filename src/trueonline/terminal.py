@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 PLAIN_WIDTH = 1000  # columns where there is no terminal: no cell is truncated or wrapped
-REDRAW_SECONDS = 0.1  # seconds between two looks of a bar
 RECENT_EPISODES = 100  # episodes in a running mean
 
 
@@ -232,24 +231,15 @@ class EpisodesBar:
         self.bar = progress_bar("Bar", "MofNComplete", "episodes  {task.fields[news]}  left", "TimeRemaining")
         self.task = self.bar.add_task("", total=episodes, news="")
         self.recent: deque[float] = deque(maxlen=RECENT_EPISODES)
-        self.done, self.shown = 0, -1.0
 
     def __call__(self, episode: int, total: float, length: int) -> None:
-        self.done = episode
         self.recent.append(total)
-        if time.monotonic() - self.shown >= REDRAW_SECONDS:
-            self._show()
-
-    def _show(self) -> None:
-        self.shown = time.monotonic()
-        mean = sum(self.recent) / max(len(self.recent), 1)
-        news = f"return {self.recent[-1]:g}, mean {mean:.4g}" if self.recent else ""
-        self.bar.update(self.task, completed=self.done, news=news)
+        mean = sum(self.recent) / len(self.recent)
+        self.bar.update(self.task, completed=episode, news=f"return {total:g}, mean {mean:.4g}")
 
     def __enter__(self) -> EpisodesBar:
         self.bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._show()
         self.bar.stop()

@@ -14,7 +14,7 @@ from numba.core.dispatcher import Dispatcher
 from trueonline.core import family
 from trueonline.core.compiling import kernels
 from trueonline.core.compiling.compose import compose
-from trueonline.core.compiling.kernels import call, inlined, kept_with, kernel, operation, outlined, specialise
+from trueonline.core.compiling.kernels import call, inlined, kept_with, kernel, outlined, overloads, specialise
 from trueonline.core.memory import decay, imprint, learn, recall
 from trueonline.methods.accumulate_td import accumulate_td
 
@@ -351,7 +351,7 @@ def stub(x):
     raise NotImplementedError
 
 
-@operation(stub)
+@overloads(stub)
 def _stub(x):
     if isinstance(x, numba.types.Array):
         return lambda x: x[0]

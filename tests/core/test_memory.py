@@ -47,7 +47,7 @@ def step(form, buffers, x, *numbers):
 
 def only(buffers):
     """The one memory in these buffers."""
-    return memory.each(buffers, 1)[0]
+    return memory.each(buffers)[0]
 
 
 def assert_sound(buffers):

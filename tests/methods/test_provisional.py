@@ -8,7 +8,7 @@ import pytest
 
 from tests.oracles.family import Episode, provisional_q, provisional_td
 from trueonline import ProvisionalQ, ProvisionalTD
-from trueonline.core import two_traces
+from trueonline.core import memory, two_traces
 
 ORACLES = {ProvisionalTD: provisional_td, ProvisionalQ: provisional_q}
 METHODS = pytest.mark.parametrize("method", ORACLES)
@@ -166,7 +166,7 @@ def test_many_features_few_of_them_traced(method):
         for t in range(T):
             learner.update(rewards[t], where[t + 1], ratio=ratios[t])
     assert_near([learner.weights], wanted[None], 1e-12)
-    first, second = learner._each()
+    first, second = memory.each(learner._memory)
     assert first.numbers[two_traces.COUNT] == second.numbers[two_traces.COUNT] < n / 3
     assert 1e-2 * two_traces.MIDDLE > np.abs(first.numbers[two_traces.DECAYED]) > 0.0
 

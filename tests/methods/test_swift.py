@@ -56,7 +56,7 @@ def test_equals_its_definition_with_other_settings(settings):
 
 
 def listed(learner):
-    (one,) = each(learner._memory, 1)
+    (one,) = each(learner._memory)
     return int(one.numbers[COUNT])
 
 

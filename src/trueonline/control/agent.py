@@ -110,13 +110,13 @@ class Agent(Acting, OverMemory):
     @property
     @guarded
     def weights(self) -> np.ndarray:
-        return inputs.read_only(memory.weights(self._each()[0]).reshape(self.n_features, self.n_actions))
+        return inputs.read_only(memory.weights(memory.each(self._memory)[0]).reshape(self.n_features, self.n_actions))
 
     @property
     @guarded
     def trace(self) -> np.ndarray:
         """A read-only copy of the trace, as the last transition used it, in the shape of the weights."""
-        return inputs.read_only(memory.trace(self._each()[0]).reshape(self.n_features, self.n_actions))
+        return inputs.read_only(memory.trace(memory.each(self._memory)[0]).reshape(self.n_features, self.n_actions))
 
     @property
     def action(self) -> int | None:

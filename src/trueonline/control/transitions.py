@@ -15,7 +15,7 @@ from trueonline.core.checking import acceptable
 from trueonline.core.compiling.kernels import inlined, kept_with, kernel, operation, specialise
 from trueonline.core.family import merged, number_of
 from trueonline.core.forms import Averaged, Chosen, pointer, view
-from trueonline.core.loops import arriving, attach, follow, names_of, prepare, rule
+from trueonline.core.loops import attach, follow, names_of, prepare, rule
 from trueonline.core.memory import action_values
 from trueonline.core.memory.layout import (
     BEST,
@@ -32,6 +32,7 @@ from trueonline.core.memory.layout import (
     V_OLD,
     at,
 )
+from trueonline.core.transition import arriving
 
 TIE = 1e-10  # values this close, relative to the largest or absolutely where that is small, count as equal
 
@@ -93,13 +94,10 @@ def transition_expected(
     return moved(numbers, places, here, here_values, action, reward, x, x_values, q, chances, action_next, settings)
 
 
+@operation
 def averaged_or(features, actions, chances, psi):
     """The mean of the features over the actions, or ψ where `chances` is None."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(averaged_or)
-def _averaged_or(features, actions, chances, psi):
     if isinstance(chances, types.NoneType):
         return lambda features, actions, chances, psi: psi
     return lambda features, actions, chances, psi: Averaged(

@@ -38,15 +38,13 @@ costs the active features only.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Any
 
 import numpy as np
 
 from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.emphasis import emphasis
 from trueonline.core.exponential import exp
-from trueonline.core.forms import Dense, entry, is_a
+from trueonline.core.forms import Dense, entry, is_a, loops
 from trueonline.core.memory import decay, learn, length_squared, settle_all
 from trueonline.core.memory.layout import (
     ACCUMULATES,
@@ -92,16 +90,11 @@ def form_of(trace: str, asked: tuple[str, ...]) -> tuple[float, float]:
     return FORMS.get(trace, 0.0), weighed
 
 
-def over_features(loops: Callable) -> Callable:
+def over_features(function: Callable) -> Callable:
     """Loops over features as an operation. Where x is dense, they may sum in any order."""
     for dense in (True, False):
-
-        @wraps(loops)
-        def chosen(memory: Any, x: Any, *others: Any, dense: bool = dense) -> Any:
-            return loops if is_a(Dense, x) == dense else None
-
-        operation(loops, reassociate=dense)(chosen)
-    return loops
+        loops(function, dense=dense, reassociate=dense)(function)
+    return function
 
 
 @kernel
@@ -178,13 +171,10 @@ def bring_back(memory, x):
             stamp(memory.meta, x, i, 0.0, np.log(r) - log_r)
 
 
+@operation
 def look_ahead(memory, x_next):
     """r of the features of S', which the correction of gradient methods changes."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(look_ahead)
-def _look_ahead(memory, x_next):
     def look_at_all(memory, x_next):
         c, kept = memory.meta.head[C], memory.kept
         for j in range(x_next.size):
@@ -264,23 +254,16 @@ def forget(memory, x):
 # --- One entry of a memory ------------------------------------------------------------------------
 
 
+@operation
 def place_of(memory, x, i):
     """The index of the trace of feature i, in the layout for x."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(place_of)
-def _place_of(memory, x, i):
     return (lambda memory, x, i: i + 1) if is_a(Dense, x) else (lambda memory, x, i: memory.slot[i])
 
 
+@operation
 def weight_of(memory, x, i, c):
     """w_i of this one memory, in the layout for x, where c is owed."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(weight_of)
-def _weight_of(memory, x, i, c):
     def weight_listed(memory, x, i, c):
         k = memory.slot[i]
         return memory.u[i] + (memory.y[k] + c * memory.z[k])
@@ -288,27 +271,21 @@ def _weight_of(memory, x, i, c):
     return (lambda memory, x, i, c: memory.u[i] + c * memory.z[i + 1]) if is_a(Dense, x) else weight_listed
 
 
+@operation
 def weight(memory, x, i, c):
     """w_i, summed over the memories that hold a part of it."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(weight)
-def _weight(memory, x, i, c):
     def weight_of_two(memory, x, i, c):
         second = memory.second
         return weight_of(memory, x, i, c) + weight_of(second, x, i, second.head[C])
 
-    return weight_of_two if holds_two_traces(memory) else _weight_of(memory, x, i, c)
+    return weight_of_two if holds_two_traces(memory) else (lambda memory, x, i, c: weight_of(memory, x, i, c))  # noqa: PLW0108
 
 
+@operation
 def stamp(memory, x, i, a_z, b_y):
     """e_i ← e_i + s·a_z and w_i ← w_i + b_y + c·a_z. So the caller divides by s, once for many."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(stamp)
-def _stamp(memory, x, i, a_z, b_y):
     def stamp_dense(memory, x, i, a_z, b_y):
         memory.z[i + 1] += a_z
         memory.u[i] += b_y
@@ -331,13 +308,10 @@ def _stamp(memory, x, i, a_z, b_y):
     return stamp_dense if is_a(Dense, x) else stamp_listed
 
 
+@operation
 def tidy(memory, x):
     """Bring s into a range where entries can be stamped. x tells the layout."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(tidy)
-def _tidy(memory, x):
     def tidy_dense(memory, x):
         head = memory.head
         if abs(head[S] - MIDDLE) > REACH:

@@ -13,18 +13,15 @@ import numpy as np
 from numba import types
 
 from trueonline.core.compiling.kernels import operation, outlined, primitive
-from trueonline.core.forms import Dense, Sparse, entry, is_a, pointer, row
+from trueonline.core.forms import Dense, Sparse, entry, is_a, loops, pointer, row
 
 SEEN = 2048  # numbers that `take` needs
 
 
+@operation
 def taken(n, x, room):
     """The features x, with their indices copied to `room`, where n have room. An index that is not from 0 to n − 1 becomes −1."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(taken)
-def _taken(n, x, room):
     def copied(n, x, room):
         for j in range(x.size):
             room[j] = x.indices[j] if np.uint64(x.indices[j]) < np.uint64(n) else -1
@@ -41,56 +38,41 @@ def acceptable(n, x, binary):
     raise NotImplementedError("for kernels only")
 
 
-@operation(acceptable, reassociate=True)
-def _acceptable_dense(n, x, binary):
-    if not is_a(Dense, x):
-        return None
-
-    def acceptable_dense(n, x, binary):
-        if x.size != n:
-            return False
-        wrong = 0
-        for i in range(x.size):
-            x_i = x.values[i]
-            wrong += not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
-        return wrong == 0
-
-    return acceptable_dense
+@loops(acceptable, dense=True, reassociate=True)
+def acceptable_dense(n, x, binary):
+    if x.size != n:
+        return False
+    wrong = 0
+    for i in range(x.size):
+        x_i = x.values[i]
+        wrong += not np.isfinite(x_i) or (binary and x_i != 0.0 and x_i != 1.0)
+    return wrong == 0
 
 
-@operation(acceptable)
-def _acceptable_sparse(n, x, binary):
-    if is_a(Dense, x):
-        return None
-
-    def acceptable_sparse(n, x, binary):
-        # Few indices seldom share their last six binary digits, or the six before: then none need be compared with
-        # another. All of this is reductions, which are vectorised.
-        one, wrong, last, before = np.int64(1), 0, np.int64(0), np.int64(0)
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            # Without `and` and `or`, which would branch. x − x is 0 for finite numbers only.
-            wrong += (i < 0) | (i >= n) | (x_i - x_i != 0.0) | (binary & (x_i != 0.0) & (x_i != 1.0))
-            last |= one << (i & 63)
-            before |= one << ((i >> 6) & 63)
-        fine = (wrong == 0) & ((x.each != 0) | (x.size != n) | (n == 1))
-        if fine and ones(last) != x.size and ones(before) != x.size:
-            fine = distinct_for_sure(x.indices, x.size)
-        return fine
-
-    return acceptable_sparse
+@loops(acceptable, dense=False)
+def acceptable_sparse(n, x, binary):
+    # Few indices seldom share their last six binary digits, or the six before: then none need be compared with
+    # another. All of this is reductions, which are vectorised.
+    one, wrong, last, before = np.int64(1), 0, np.int64(0), np.int64(0)
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        # Without `and` and `or`, which would branch. x − x is 0 for finite numbers only.
+        wrong += (i < 0) | (i >= n) | (x_i - x_i != 0.0) | (binary & (x_i != 0.0) & (x_i != 1.0))
+        last |= one << (i & 63)
+        before |= one << ((i >> 6) & 63)
+    fine = (wrong == 0) & ((x.each != 0) | (x.size != n) | (n == 1))
+    if fine and ones(last) != x.size and ones(before) != x.size:
+        fine = distinct_for_sure(x.indices, x.size)
+    return fine
 
 
+@operation
 def take(n, X, t, binary, own, seen):
     """Copy the indices of row t of a stream to their place in `own`, and return whether the row is acceptable.
 
     `seen` holds, for the last digits of indices, the last row that had such an index. Dense rows are not copied.
     """
-    raise NotImplementedError("for kernels only")
 
-
-@operation(take)
-def _take(n, X, t, binary, own, seen):
     def take_sparse(n, X, t, binary, own, seen):
         given, first, wrong, shared = row(X, t), X[0][t], 0, 0
         for j in range(given.size):

@@ -6,13 +6,16 @@ of them into the block features ψ(s, a) of a state and an action. These types c
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 
 from trueonline.core.compiling.compose import UNKNOWN
-from trueonline.core.compiling.kernels import kernel, operation, primitive
+from trueonline.core.compiling.kernels import kernel, operation, overloads, primitive
 from trueonline.core.compiling.syntax import NotInlinableError
 
 
@@ -81,6 +84,22 @@ class Averaged(NamedTuple):
     size: Any
 
 
+def loops(stub: Callable, *, dense: bool, reassociate: bool = False) -> Callable:
+    """Register the decorated loops as those of an operation on features x, if these are dense, or if they are sparse."""
+
+    def register(function: Callable) -> Callable:
+        place = [*inspect.signature(function).parameters].index("x")
+
+        @overloads(stub, reassociate=reassociate)
+        @wraps(function)
+        def choose(*kinds: Any) -> Any:
+            return function if is_a(Dense, kinds[place]) == dense else None
+
+        return function
+
+    return register
+
+
 def is_a(kind: type, x: Any) -> bool:
     """Whether a Numba type is one of the kinds above."""
     if x is UNKNOWN:
@@ -88,13 +107,9 @@ def is_a(kind: type, x: Any) -> bool:
     return isinstance(x, types.NamedTuple | types.NamedUniTuple) and x.instance_class is kind
 
 
+@operation
 def entry(x, j):
     """The j-th given feature: its index and its value."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(entry)
-def _entry(x, j):
     if is_a(Chosen, x):
 
         def entry_chosen(x, j):
@@ -122,25 +137,17 @@ def _entry(x, j):
 # --- From arrays to features ----------------------------------------------------------------------
 
 
+@operation
 def view(x, values):
     """The features of a state: a float array and None, or an array of indices with one value for each, or with one for all."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(view)
-def _view(x, values):
     if isinstance(values, types.NoneType):
         return lambda x, values: Dense(pointer(x, 0), pointer(x, 0), x.size)
     return lambda x, values: Sparse(pointer(x, 0), pointer(values, 0), np.int64(values.size == x.size), x.size)
 
 
+@operation
 def row(X, t):
     """Row t of a 2-D float array, or of a CSR triple (indptr, indices, values) with a value for each index, or one for all."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(row)
-def _row(X, t):
     if isinstance(X, types.BaseTuple):
         return lambda X, t: piece(X[1], X[2], X[0][t], X[0][t + 1], np.int64(X[1].size == X[2].size))
     return lambda X, t: Dense(pointer(X, t * X.shape[1]), pointer(X, (t - (t > 0)) * X.shape[1]), X.shape[1])
@@ -152,13 +159,10 @@ def piece(indices, values, first, last, each):
     return Sparse(pointer(indices, first), pointer(values, first * each), each, last - first)
 
 
+@operation
 def held(numbers, places, first, n, length, values):
     """The features that a learner holds, of which the buffers have a copy; `values` is None if they are dense."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(held)
-def _held(numbers, places, first, n, length, values):
     def sparse(numbers, places, first, n, length, values):
         return Sparse(pointer(places, places.size - 2 * n), pointer(numbers, first), 1, np.int64(length))
 
@@ -168,23 +172,16 @@ def _held(numbers, places, first, n, length, values):
     return dense if isinstance(values, types.NoneType) else sparse
 
 
+@operation
 def earlier(x):
     """The dense features of the step before; sparse ones as they are, since nothing is noted for them."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(earlier)
-def _earlier(x):
     return (lambda x: Dense(x.before, x.before, x.size)) if is_a(Dense, x) else (lambda x: x)
 
 
+@operation
 def copy(buffer, x):
     """Write the features x into a buffer."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(copy)
-def _copy(buffer, x):
     def copy_dense(buffer, x):
         for j in range(x.size):
             buffer.values[j] = x.values[j]

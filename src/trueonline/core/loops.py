@@ -39,19 +39,7 @@ from trueonline.core.memory.layout import (
     attach_one,
 )
 from trueonline.core.memory.operations import value_in
-from trueonline.core.transition import (
-    ALPHA,
-    BETA,
-    DISCOUNT,
-    GAMMA_NEXT,
-    INTEREST,
-    LAM_NEXT,
-    PI,
-    RHO,
-    TRACE_DECAY,
-    Transition,
-    asking,
-)
+from trueonline.core.transition import GAMMA_NEXT, LAM_NEXT, arriving, asking
 
 # --- Placeholders in the templates below, for which `entries` puts what each method needs -----------
 
@@ -76,34 +64,6 @@ attach = attach_one
 
 
 # --- Templates ------------------------------------------------------------------------------------
-
-
-@kernel
-def arriving(x, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, parameters, settings, which):
-    """The transition from x to x_next, with the numbers that Python gives in `settings`."""
-    return Transition(
-        x=x,
-        reward=reward,
-        x_next=x_next,
-        x_expected=x_expected,
-        v_old=v_old,
-        alpha=settings[ALPHA],
-        beta=settings[BETA],
-        gamma=gamma,
-        lam=lam,
-        gamma_next=settings[GAMMA_NEXT],
-        lam_next=settings[LAM_NEXT],
-        rho=settings[RHO],
-        rho_old=rho_old,
-        pi=settings[PI],
-        interest=settings[INTEREST],
-        carried=carried,
-        greedy=greedy,
-        discount=settings[DISCOUNT],
-        trace_decay=settings[TRACE_DECAY],
-        parameters=parameters,
-        which=which,
-    )
 
 
 def transit(numbers, places, x, values, expected, expected_values, reward, gamma_next, lam_next):
@@ -240,25 +200,17 @@ def summed(numbers, places, x):
     return v
 
 
-def row_or(expected, x, t):
-    """Row t of `expected`, or x where `expected` is None."""
-    raise NotImplementedError("for kernels only")
-
-
+@operation
 def view_or(expected, values, x):
     """The features `expected`, or x where `expected` is None."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(view_or)
-def _view_or(expected, values, x):
     if isinstance(expected, types.NoneType):
         return lambda expected, values, x: x
     return lambda expected, values, x: view(expected, values)
 
 
-@operation(row_or)
-def _row_or(expected, x, t):
+@operation
+def row_or(expected, x, t):
+    """Row t of `expected`, or x where `expected` is None."""
     if isinstance(expected, types.NoneType):
         return lambda expected, x, t: x
     return lambda expected, x, t: row(expected, t)

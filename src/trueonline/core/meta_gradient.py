@@ -227,7 +227,7 @@ class Kept(NamedTuple):
 
 def kept(buffers: Buffers) -> Kept:
     """The numbers behind the one memory in these buffers."""
-    n, numbers = features(buffers), beyond(buffers, 1)
+    n, numbers = features(buffers), beyond(buffers)
     stride = _stride.py_func(n)
     tiles = numbers[SETTINGS + 2 * stride :].reshape(-1, FIELDS, TILE)
     return Kept(numbers[:SETTINGS], numbers[SETTINGS:][:n], numbers[SETTINGS + stride :][:n], tiles)
@@ -244,7 +244,7 @@ def step_sizes(buffers: Buffers, alpha: float) -> np.ndarray:
 
 def listed(buffers: Buffers) -> tuple[np.ndarray, np.ndarray]:
     """The features on the list, and a row for each field with their numbers."""
-    (one,) = each(buffers, 1)
+    (one,) = each(buffers)
     count = int(one.numbers[COUNT])
     rows = kept(buffers).tiles.transpose(1, 0, 2).reshape(FIELDS, -1)
     return parts(one)[4][1 : count + 1], rows[:, :count]
@@ -267,7 +267,7 @@ def rebuild(buffers: Buffers, saved: dict[str, np.ndarray]) -> None:
 
     h, p and z̄ may be any numbers, because learners diverge. Step-sizes are positive, or NaN.
     """
-    (one,) = each(buffers, 1)
+    (one,) = each(buffers)
     count, n = int(one.numbers[COUNT]), features(buffers)
     settings = saved_array(saved, "settings", (SETTINGS,), np.float64)
     shape = np.asarray(saved.get("seen")).shape[:1]

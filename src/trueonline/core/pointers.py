@@ -20,7 +20,7 @@ from numba.core.datamodel import models
 from numba.core.errors import RequireLiteralValue
 from numba.extending import register_model
 
-from trueonline.core.compiling.kernels import InOrder, operation, primitive
+from trueonline.core.compiling.kernels import InOrder, overloads, primitive
 
 
 class Near(InOrder):
@@ -194,7 +194,7 @@ def _behind(context: Any, u: Any) -> Any:
     return u.y(u), generate
 
 
-@operation(operator.getitem)
+@overloads(operator.getitem)
 def _get(vector, index):
     if isinstance(vector, Near | Strided):
         return lambda vector, index: _load(vector, np.int64(index))
@@ -206,7 +206,7 @@ def _get(vector, index):
     return None
 
 
-@operation(operator.setitem)
+@overloads(operator.setitem)
 def _set(vector, index, value):
     if isinstance(vector, Near | Strided):
         dtype = vector.dtype

@@ -109,31 +109,42 @@ def asking(rule: Any) -> Any:
     return rule.ask
 
 
+def _other_step_sizes() -> Any:
+    """A kernel (t, alpha, beta): the same transition with other step-sizes."""
+    own = ("alpha", "beta")
+    parts = ", ".join(name if name in own else f"t.{name}" for name in Transition._fields)
+    text = f"def with_step_sizes(t, alpha, beta):\n    return Transition({parts})\n"
+    return kernel(made_of(text, "with_step_sizes", {"Transition": Transition}))
+
+
+with_step_sizes = _other_step_sizes()
+
+
 @kernel
-def with_step_sizes(t, alpha, beta):
-    """The same transition with other step-sizes."""
+def arriving(x, reward, x_next, x_expected, v_old, gamma, lam, rho_old, greedy, carried, parameters, settings, which):
+    """The transition from x to x_next, with the numbers that Python gives in `settings`."""
     return Transition(
-        x=t.x,
-        reward=t.reward,
-        x_next=t.x_next,
-        x_expected=t.x_expected,
-        v_old=t.v_old,
-        alpha=alpha,
-        beta=beta,
-        gamma=t.gamma,
-        lam=t.lam,
-        gamma_next=t.gamma_next,
-        lam_next=t.lam_next,
-        rho=t.rho,
-        rho_old=t.rho_old,
-        pi=t.pi,
-        interest=t.interest,
-        carried=t.carried,
-        greedy=t.greedy,
-        discount=t.discount,
-        trace_decay=t.trace_decay,
-        parameters=t.parameters,
-        which=t.which,
+        x=x,
+        reward=reward,
+        x_next=x_next,
+        x_expected=x_expected,
+        v_old=v_old,
+        alpha=settings[ALPHA],
+        beta=settings[BETA],
+        gamma=gamma,
+        lam=lam,
+        gamma_next=settings[GAMMA_NEXT],
+        lam_next=settings[LAM_NEXT],
+        rho=settings[RHO],
+        rho_old=rho_old,
+        pi=settings[PI],
+        interest=settings[INTEREST],
+        carried=carried,
+        greedy=greedy,
+        discount=settings[DISCOUNT],
+        trace_decay=settings[TRACE_DECAY],
+        parameters=parameters,
+        which=which,
     )
 
 

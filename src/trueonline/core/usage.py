@@ -17,8 +17,8 @@ their trace have, with one more operation: at active features, both shrink by a 
 
 from __future__ import annotations
 
-from trueonline.core.compiling.kernels import operation, outlined
-from trueonline.core.forms import Dense, entry, is_a
+from trueonline.core.compiling.kernels import kernel, operation, outlined
+from trueonline.core.forms import Dense, entry, is_a, loops
 from trueonline.core.memory import decay, learn, used_step_size
 from trueonline.core.memory.layout import COUNT, C, S
 from trueonline.core.memory.upkeep import MIDDLE, REACH, rebase
@@ -37,64 +37,49 @@ def use(usage, x, eta, rho, decayed):
     raise NotImplementedError("for kernels only")
 
 
-@operation(use)
-def _use_sparse(usage, x, eta, rho, decayed):
-    if is_a(Dense, x):
-        return None
-
-    def use_sparse(usage, x, eta, rho, decayed):
-        head = usage.head
-        learn(usage, 1.0 - decayed)
-        decay(usage, rho * decayed)
-        if abs(head[S] - MIDDLE) > REACH:
-            pay(usage)
-            rebase(usage)
-        count = int(head[COUNT])
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            kept, fresh = 1.0 - eta * x_i * x_i, rho * x_i * x_i / head[S]
-            k = usage.slot[i]
-            if k == 0:
-                count += 1
-                usage.slot[i] = count
-                usage.owner[count] = i
-                k = count
-                usage.z[k] = usage.y[k] = 0.0
-            usage.u[i] *= kept
-            usage.y[k] = kept * usage.y[k] - head[C] * fresh
-            usage.z[k] = kept * usage.z[k] + fresh
-        head[COUNT] = count
-
-    return use_sparse
+@loops(use, dense=False)
+def use_sparse(usage, x, eta, rho, decayed):
+    head = usage.head
+    learn(usage, 1.0 - decayed)
+    decay(usage, rho * decayed)
+    if abs(head[S] - MIDDLE) > REACH:
+        pay(usage)
+        rebase(usage)
+    count = int(head[COUNT])
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        kept, fresh = 1.0 - eta * x_i * x_i, rho * x_i * x_i / head[S]
+        k = usage.slot[i]
+        if k == 0:
+            count += 1
+            usage.slot[i] = count
+            usage.owner[count] = i
+            k = count
+            usage.z[k] = usage.y[k] = 0.0
+        usage.u[i] *= kept
+        usage.y[k] = kept * usage.y[k] - head[C] * fresh
+        usage.z[k] = kept * usage.z[k] + fresh
+    head[COUNT] = count
 
 
-@operation(use, reassociate=True)
-def _use_dense(usage, x, eta, rho, decayed):
-    if not is_a(Dense, x):
-        return None
-
-    def use_dense(usage, x, eta, rho, decayed):
-        head = usage.head
-        learn(usage, 1.0 - decayed)
-        decay(usage, rho * decayed)
-        s, c = head[S], head[C]
-        for i in range(x.size):
-            square = x.values[i] * x.values[i]
-            kept, z = 1.0 - eta * square, usage.z[i + 1]
-            usage.u[i] = kept * (usage.u[i] + c * z)
-            usage.z[i + 1] = kept * (s * z) + rho * square
-        head[S], head[C] = 1.0, 0.0
-
-    return use_dense
+@loops(use, dense=True, reassociate=True)
+def use_dense(usage, x, eta, rho, decayed):
+    head = usage.head
+    learn(usage, 1.0 - decayed)
+    decay(usage, rho * decayed)
+    s, c = head[S], head[C]
+    for i in range(x.size):
+        square = x.values[i] * x.values[i]
+        kept, z = 1.0 - eta * square, usage.z[i + 1]
+        usage.u[i] = kept * (usage.u[i] + c * z)
+        usage.z[i + 1] = kept * (s * z) + rho * square
+    head[S], head[C] = 1.0, 0.0
 
 
+@operation
 def learn_by_usage(memory, x, b):
     """w ← w + b·α∘e, in a pass over all traced entries. Called when nothing is noted; x tells the layout."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(learn_by_usage)
-def _learn_by_usage(memory, x, b):
     def learn_dense(memory, x, b):
         b *= memory.head[S]
         for i in range(x.size):
@@ -110,17 +95,10 @@ def _learn_by_usage(memory, x, b):
     return learn_dense if is_a(Dense, x) else learn_listed
 
 
+@kernel
 def shift_by_usage(memory, x, b):
     """w ← w + b·α∘x."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(shift_by_usage)
-def _shift_by_usage(memory, x, b):
-    def shift_by_usage_of_each(memory, x, b):
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            alpha = used_step_size(memory.usage, i)
-            memory.u[i] += b * alpha * x_i
-
-    return shift_by_usage_of_each
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        alpha = used_step_size(memory.usage, i)
+        memory.u[i] += b * alpha * x_i

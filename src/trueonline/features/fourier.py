@@ -224,6 +224,6 @@ class Fourier:
 
 def _coefficients(d: int, order: int, coupled: bool) -> np.ndarray:
     if coupled:
-        return np.indices((order + 1,) * d).reshape(d, -1).T.astype(np.int64)
+        return np.indices((order + 1,) * d).reshape(d, -1).T.astype(np.int64, order="C")
     alone = np.kron(np.eye(d, dtype=np.int64), np.arange(1, order + 1)[:, None])
     return np.concatenate([np.zeros((1, d), np.int64), alone])

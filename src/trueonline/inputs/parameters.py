@@ -73,6 +73,12 @@ class Parametrised:
     """A learner or an agent with parameters that can be read."""
 
     _parameters: Parameters
+    weights: Any
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a weight is no longer a finite number."""
+        return not bool(np.isfinite(self.weights).all())
 
     @property
     def step_size(self) -> float | Schedule:

@@ -66,11 +66,6 @@ class Learner(ThreadGuarded, Documented, Parametrised, ABC):
     def steps(self) -> int:
         """The number of transitions learned from: the t of a step-size schedule."""
 
-    @property
-    def diverged(self) -> bool:
-        """Whether a weight is no longer a finite number."""
-        return not bool(np.isfinite(self.weights).all())
-
     @abstractmethod
     def reset(self) -> None:
         """Forget everything, and return to the initial weights."""

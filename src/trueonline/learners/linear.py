@@ -27,7 +27,7 @@ class WithSecondWeights:
     @property
     def second_weights(self) -> np.ndarray:
         """A dense, read-only copy of h."""
-        return read_only(memory.weights(self._each()[1]))  # type: ignore[attr-defined]
+        return read_only(memory.weights(memory.each(self._memory)[1]))  # type: ignore[attr-defined]
 
 
 class WithProvisionalWeights:
@@ -36,7 +36,7 @@ class WithProvisionalWeights:
     @property
     def provisional_weights(self) -> np.ndarray:
         """A dense, read-only copy of u. The next action's ratio ρ changes w by (ρ − 1)u, and so by −u if ρ = 0."""
-        return read_only(two_traces.owed(self._memory.numbers, *self._each()))  # type: ignore[attr-defined]
+        return read_only(two_traces.owed(self._memory.numbers, *memory.each(self._memory)))  # type: ignore[attr-defined]
 
 
 class WithUsage:

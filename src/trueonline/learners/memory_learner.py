@@ -113,13 +113,13 @@ class MemoryLearner(OverMemory, Learner):
     @property
     @guarded
     def weights(self) -> np.ndarray:
-        first, *others = self._each()[: KINDS[self.method.memory].holding]
+        first, *others = memory.each(self._memory)[: KINDS[self.method.memory].holding]
         return inputs.read_only(sum((memory.weights(each) for each in others), memory.weights(first)))
 
     @property
     @guarded
     def trace(self) -> np.ndarray:
-        return inputs.read_only(memory.trace(self._each()[0]))
+        return inputs.read_only(memory.trace(memory.each(self._memory)[0]))
 
     @guarded
     def start(self, x: FeaturesLike) -> None:
@@ -145,15 +145,15 @@ class MemoryLearner(OverMemory, Learner):
         """Bring the memories into the layout for dense features, or for sparse ones."""
         if self.method.memory == "meta-gradient":  # it treats dense features as sparse
             return
-        memories = self._each()
-        kept = memory.of_features(self._memory, self._memories) if self._is_adapted else np.empty(0)
+        memories = memory.each(self._memory)
+        kept = memory.of_features(self._memory) if self._is_adapted else np.empty(0)
         if KINDS[self.method.memory].usage:
             memory.pay(memories[-1])
         if not dense:
             list_alike(memories[: KINDS[self.method.memory].holding])
-        for one in (*memories, *([self._meta()] if self._is_adapted else [])):
+        for one in (*memories, *([memory.meta(self._memory)] if self._is_adapted else [])):
             memory.lay_out(one, dense)
-        if self._is_adapted and (now := memory.of_features(self._memory, self._memories)).strides != kept.strides:
+        if self._is_adapted and (now := memory.of_features(self._memory)).strides != kept.strides:
             now[:] = kept.copy()
 
     def _here(self) -> Features | None:
@@ -182,7 +182,7 @@ class MemoryLearner(OverMemory, Learner):
         beta = inputs.at("second_step_size", self._second_step_size, t, inputs.ratio)
         alpha = self._parameters.alpha(t)
         if self.per_feature:
-            memory.of_features(self._memory, self._memories)[:, RATE] = alpha  # only this transition uses them
+            memory.of_features(self._memory)[:, RATE] = alpha  # only this transition uses them
             alpha = 1.0
         return np.array([alpha, beta, gamma, lam, rho, pi, stake, self.discount, self.trace_decay])
 
@@ -429,15 +429,15 @@ class MemoryLearner(OverMemory, Learner):
 
     def _snapshot(self) -> tuple:
         """The state that `_undo` restores: dense rows are checked while they are learned from."""
-        place, beyond = self._memory.numbers[:PLACE].copy(), memory.beyond(self._memory, self._memories).copy()
-        return place, [memory.snapshot(one) for one in self._each()], beyond
+        place, beyond = self._memory.numbers[:PLACE].copy(), memory.beyond(self._memory).copy()
+        return place, [memory.snapshot(one) for one in memory.each(self._memory)], beyond
 
     def _undo(self, before: tuple) -> None:
         place, memories, beyond = before
         self._memory.numbers[:PLACE] = place
-        for one, then in zip(self._each(), memories, strict=True):
+        for one, then in zip(memory.each(self._memory), memories, strict=True):
             memory.undo(one, then)
-        memory.beyond(self._memory, self._memories)[:] = beyond
+        memory.beyond(self._memory)[:] = beyond
 
     # --- Saving ---
 

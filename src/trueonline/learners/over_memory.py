@@ -101,10 +101,6 @@ class OverMemory(Parametrised):
                     f"{name} takes no initial_step_size: its step-sizes do not come from the usage of features"
                 )
             self._initial_step_size = inputs.positive("initial_step_size", initial_step_size)
-        if kind.usage and (bound is not None or meta_step_size is not None):
-            raise TypeError(
-                f"{name} takes neither bound nor meta_step_size: its step-sizes come from the usage of features"
-            )
         if "beta" not in asked(self.method.resolve("rule")):
             if second_step_size is not None:
                 raise TypeError(f"{name} takes no second_step_size: it has neither second weights nor a reward rate")
@@ -121,19 +117,17 @@ class OverMemory(Parametrised):
         self._adaptation = None if bound is None else inputs.positive("bound", bound), theta
         if self._adaptation == (None, None):
             return
-        if self.method.per_feature:
-            raise ValueError(
-                f"{name} takes neither bound nor meta_step_size: give each feature its own step_size instead"
-            )
-        if not self.method.adapts:
-            raise ValueError(
-                f"{name} takes neither bound nor meta_step_size: step-size adaptation does not know of its reward rate"
-            )
-        if self.method.trace not in ("accumulating", "replacing", "dutch", "provisional"):
-            raise ValueError(
-                f"{name} takes neither bound nor meta_step_size: step-size adaptation has to know its kind of trace; "
-                'give trace="accumulating", "dutch" or "replacing" to trueonline.method'
-            )
+        row = self.method
+        refusals = {
+            "its step-sizes come from the usage of features": kind.usage,
+            "give each feature its own step_size instead": row.per_feature,
+            "step-size adaptation does not know of its reward rate": not row.adapts,
+            "step-size adaptation has to know its kind of trace; "
+            'give trace="accumulating", "dutch" or "replacing" to trueonline.method': row.trace == "none",
+        }
+        for why, applies in refusals.items():
+            if applies:
+                raise (TypeError if kind.usage else ValueError)(f"{name} takes neither bound nor meta_step_size: {why}")
 
     def _rule(self) -> Any:
         """The rule for these step-sizes."""
@@ -164,24 +158,16 @@ class OverMemory(Parametrised):
             used = self._used()
             sizes = np.divide(1.0, used, out=np.zeros(len(used)), where=used != 0.0).reshape(self._shape)
         elif not self.method.per_feature:
-            logarithms = memory.weights(self._meta()) if self._is_adapted else np.zeros(self._parameters.n_features)
+            logarithms = (
+                memory.weights(memory.meta(self._memory)) if self._is_adapted else np.zeros(self._parameters.n_features)
+            )
             sizes = sizes * np.exp(np.clip(logarithms, LEAST, MOST)).reshape(self._shape)
         return inputs.read_only(sizes)
 
     @property
     def bounded(self) -> int:
         """The number of transitions whose step-size `bound` has lowered."""
-        return int(memory.tuning(self._memory, self._memories)[layout.BOUNDED]) if self._is_adapted else 0
-
-    @property
-    def diverged(self) -> bool:
-        """Whether a weight is no longer a finite number."""
-        return not bool(np.isfinite(self.weights).all())
-
-    @property
-    def weights(self) -> np.ndarray:
-        """A dense, read-only copy of w."""
-        raise NotImplementedError
+        return int(memory.tuning(self._memory)[layout.BOUNDED]) if self._is_adapted else 0
 
     @property
     def _is_adapted(self) -> bool:
@@ -189,37 +175,27 @@ class OverMemory(Parametrised):
         return self.method.per_feature or self._adaptation != (None, None)
 
     @property
-    def _memories(self) -> int:
-        return KINDS[self.method.memory].memories
-
-    @property
     def _shape(self) -> tuple[int, ...]:
         """The shape of the weights."""
         return (self._parameters.n_features,)
 
-    def _each(self) -> list[Buffers]:
-        return memory.each(self._memory, self._memories)
-
-    def _meta(self) -> Buffers:
-        return memory.meta(self._memory, self._memories)
-
     def _used(self) -> np.ndarray:
         """The usage of each feature: what is settled, and what is provisional (`core.usage`)."""
-        return memory.weights(self._each()[-1]) + memory.trace(self._each()[-1])
+        return memory.weights(memory.each(self._memory)[-1]) + memory.trace(memory.each(self._memory)[-1])
 
     def _allocate(self) -> None:
         """An empty memory, with the initial weights."""
         initial = self._parameters.initial_weights
         self._memory = self._empty(initial)
         if self._is_adapted and initial is not None:
-            memory.of_features(self._memory, self._memories)[:, layout.PAST] = -initial  # H = w + past = 0
+            memory.of_features(self._memory)[:, layout.PAST] = -initial  # H = w + past = 0
 
     def _empty(self, weights: np.ndarray | None = None) -> Buffers:
         n = self._parameters.n_features
         what = listed(f"{name}={m:,}" for name, m in zip(("n_features", "n_actions"), self._shape, strict=False))
-        learned = self.method.memory == "meta-gradient"
-        with inputs.room_for(what, n * (32.0 * self._memories + 64.0 * self._is_adapted + 64.0 * learned)):
-            buffers = memory.allocate(n, weights, self._memories, self._is_adapted, learned)
+        learned, memories = self.method.memory == "meta-gradient", KINDS[self.method.memory].memories
+        with inputs.room_for(what, n * (32.0 * memories + 64.0 * self._is_adapted + 64.0 * learned)):
+            buffers = memory.allocate(n, weights, memories, self._is_adapted, learned)
         method = self.method
         cuts = method.cuts and method.greedy  # the best action was not taken
         which = number_of(self._rule(), method.memory) or 0
@@ -230,18 +206,18 @@ class OverMemory(Parametrised):
         self._tune(buffers)
         if KINDS[self.method.memory].usage:
             alpha = self._parameters.alpha(0) if self._initial_step_size is None else self._initial_step_size
-            memory.set_weights(memory.each(buffers, self._memories)[-1], 1.0 / alpha)
+            memory.set_weights(memory.each(buffers)[-1], 1.0 / alpha)
         return buffers
 
     def _tune(self, buffers: Buffers) -> None:
         """Write the settings of step-size adaptation."""
         if self._is_adapted:
             bound, theta = self._adaptation
-            tuning = memory.tuning(buffers, self._memories)
+            tuning = memory.tuning(buffers)
             tuning[[layout.BOUND, layout.META]] = bound or np.inf, theta or 0.0
             tuning[[layout.ACCUMULATES, layout.WEIGHED]] = form_of(self.method.trace, asked(self.method.resolve("rule")))
         if self.method.per_feature and not callable(self._parameters.step_size):
-            memory.of_features(buffers, self._memories)[:, layout.RATE] = self._parameters.step_size
+            memory.of_features(buffers)[:, layout.RATE] = self._parameters.step_size
 
     def _refuse_others(self, discounts: Any, trace_decays: Any) -> None:
         """ValueError for other values of a constant of the method."""
@@ -259,16 +235,16 @@ class OverMemory(Parametrised):
 
     def _dump_memory(self) -> dict[str, np.ndarray]:
         parts = {"place": self._memory.numbers[: layout.SAVED_PLACE].copy()}
-        for number, one in enumerate(self._each(), 1):
+        for number, one in enumerate(memory.each(self._memory), 1):
             prefix = f"{number}_" if number > 1 else ""
             parts |= {f"{prefix}{name}": part for name, part in memory.dump(one).items()}
         if self._is_adapted:
-            parts["tuning"] = memory.tuning(self._memory, self._memories).copy()
+            parts["tuning"] = memory.tuning(self._memory).copy()
         if self.meta_step_size:
-            kept = memory.of_features(self._memory, self._memories)[:, [layout.PAST, layout.USUAL]]
+            kept = memory.of_features(self._memory)[:, [layout.PAST, layout.USUAL]]
             parts["rated"] = np.flatnonzero(kept.any(axis=1))
             parts["of_features"] = kept[parts["rated"]]
-            parts |= {f"meta_{name}": part for name, part in memory.dump(self._meta()).items()}
+            parts |= {f"meta_{name}": part for name, part in memory.dump(memory.meta(self._memory)).items()}
         return parts
 
     def _restore_memory(self, parts: dict[str, np.ndarray]) -> None:
@@ -277,10 +253,10 @@ class OverMemory(Parametrised):
         inputs.saved_array(parts, "u", (n,), np.float64)  # before anything is allocated
         restored = self._empty()
         restored.numbers[: layout.SAVED_PLACE] = memory.checked_place(parts, n)
-        for number, one in enumerate(memory.each(restored, self._memories), 1):
+        for number, one in enumerate(memory.each(restored), 1):
             prefix = f"{number}_" if number > 1 else ""
             memory.rebuild(one, {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)})
-        holding = memory.each(restored, self._memories)[: KINDS[self.method.memory].holding]
+        holding = memory.each(restored)[: KINDS[self.method.memory].holding]
         inputs.check_saved({"layout": len({float(one.numbers[layout.DENSE]) for one in holding}) == 1})
         if not holding[0].numbers[layout.DENSE]:
             list_alike(holding)
@@ -292,7 +268,7 @@ class OverMemory(Parametrised):
         """Take over the step-sizes of the features. ValueError if they do not fit."""
         tuning = inputs.saved_array(parts, "tuning", (layout.TUNING,), np.float64)
         inputs.saved_count("number of bounded steps", tuning[layout.BOUNDED])
-        memory.tuning(restored, self._memories)[:] = tuning
+        memory.tuning(restored)[:] = tuning
         self._tune(restored)
         inputs.check_saved({"tuning": 0.0 <= tuning[layout.LARGEST] < np.inf})
         if not self.meta_step_size:
@@ -307,9 +283,9 @@ class OverMemory(Parametrised):
         usual = kept[:, 1]  # the first, `past`, diverges as w does
         fits = {"rated": (rated >= 0) & (rated < self._parameters.n_features)}
         inputs.check_saved({**fits, "of_features": np.isfinite(usual) & (usual >= 0.0)})
-        memory.of_features(restored, self._memories)[rated[:, None], [layout.PAST, layout.USUAL]] = kept
+        memory.of_features(restored)[rated[:, None], [layout.PAST, layout.USUAL]] = kept
         meta = {name.removeprefix("meta_"): part for name, part in parts.items() if name.startswith("meta_")}
-        memory.rebuild(memory.meta(restored, self._memories), meta)
+        memory.rebuild(memory.meta(restored), meta)
 
     def _step_size_settings(self) -> dict[str, Any]:
         """The arguments of `_set_step_sizes`, as JSON takes them; None for an argument that is code."""

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from trueonline.inputs import as_array
 from trueonline.problems.finite_mrp import FiniteMRP
+from trueonline.problems.linear_problem import LinearProblem
 from trueonline.problems.trajectories import Trajectory
 
 
-class AverageReward:
+class AverageReward(LinearProblem):
     """The average-reward problem of a process: its reward rate and its differential values, without discount.
 
     A sweep takes it as any other problem. Differential values are determined up to a constant, so the error leaves constants out:
@@ -45,18 +46,8 @@ class AverageReward:
     def __init__(self, process: FiniteMRP) -> None:
         if not isinstance(process, FiniteMRP):
             raise ValueError(f"process must be a FiniteMRP, got {process!r:.80}")
-        self.process, self.features = process, process.features
+        self.process, self.transitions, self.features = process, process.transitions, process.features
         self.reward_rate, self.values = process.reward_rate, process.differential_values
-
-    @property
-    def n_states(self) -> int:
-        """The number of states."""
-        return self.process.n_states
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return self.process.n_features
 
     @cached_property
     def _centred(self) -> np.ndarray:

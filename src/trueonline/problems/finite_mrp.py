@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueonline.inputs import number, read_only, unit
-from trueonline.problems.array_checks import array, check_features, check_probabilities, fingerprint_of, start_states
+from trueonline.inputs import read_only
+from trueonline.problems.array_checks import array, check_features, check_probabilities, fingerprint_of
 from trueonline.problems.chain import MarkovChain
+from trueonline.problems.linear_problem import LinearProblem
 from trueonline.problems.trajectories import Trajectory
 
 
@@ -29,7 +30,7 @@ def _of_process(answer: Callable[[FiniteMRP], Any]) -> property:
     return property(get, doc=answer.__doc__)
 
 
-class FiniteMRP:
+class FiniteMRP(LinearProblem):
     """A Markov reward process over k states, continuing or episodic, with linear features.
 
     Parameters
@@ -75,27 +76,8 @@ class FiniteMRP:
         if P.shape not in ((k, k), (k, k + 1)) or k == 0:
             raise ValueError(f"transitions must be k × k, or k × (k + 1) with the end last, got shape {P.shape}")
         check_probabilities("transitions", P)
-        R = array("rewards", rewards, 2)
-        if R.shape != P.shape:
-            raise ValueError(f"rewards must have the shape of transitions, {P.shape}, got {R.shape}")
-        phi = np.eye(k) if features is None else array("features", features, 2)
-        check_features(phi, k)
-        first, shares = start_states(start, k)
-        std = number("reward_std", reward_std, "a finite number ≥ 0", lambda std: 0.0 <= std < np.inf)
-        self.transitions, self.rewards, self.features = (read_only(part) for part in (P, R, phi))
-        self.reward_std, self.discount, self.start = std, unit("discount", discount), first
-        self._start_shares = shares
+        self._start_shares = self._take(P, rewards, reward_std, features, discount, start)
         self._answers: dict[Any, Any] = {}
-
-    @property
-    def n_states(self) -> int:
-        """The number of states, k."""
-        return len(self.transitions)
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return self.features.shape[1]
 
     @property
     def _onwards(self) -> np.ndarray:
@@ -160,12 +142,6 @@ class FiniteMRP:
         """
         above = self._expected_rewards - self.reward_rate
         return np.linalg.solve(np.eye(self.n_states) - self._restarted + self.stationary, above)
-
-    @cached_property
-    def lms_weights(self) -> np.ndarray:
-        """The weights that minimise the mean squared error Σ_s d(s) (v(s) − wᵀφ(s))². If there are several, the shortest."""
-        root = np.sqrt(self.stationary)[:, None]
-        return np.linalg.lstsq(root * self.features, root[:, 0] * self.values)[0]
 
     @cached_property
     def metric(self) -> np.ndarray:

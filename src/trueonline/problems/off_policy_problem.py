@@ -11,23 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueonline.inputs import number, read_only, unit
-from trueonline.problems.array_checks import (
-    array,
-    check_features,
-    check_probabilities,
-    fingerprint_of,
-    importance_ratios,
-    start_states,
-)
+from trueonline.inputs import read_only, unit
+from trueonline.problems.array_checks import array, check_probabilities, fingerprint_of, importance_ratios
 from trueonline.problems.chain import MarkovChain
 from trueonline.problems.finite_mrp import FiniteMRP
+from trueonline.problems.linear_problem import LinearProblem
 from trueonline.problems.trajectories import OffPolicyTrajectory
 
 MAX_CONDITION = 1e13  # beyond this condition number the solution of a system is noise
 
 
-class OffPolicyProblem:
+class OffPolicyProblem(LinearProblem):
     """A Markov decision process over k states and n actions. The behaviour acts, and the values of the target are predicted.
 
     The behaviour decides which states are visited, so the error is weighted by its stationary distribution d:
@@ -90,9 +84,6 @@ class OffPolicyProblem:
         k, n = P.shape[:2]
         if P.shape not in ((k, n, k), (k, n, k + 1)) or k == 0 or n == 0:
             raise ValueError(f"transitions must be k × n × k, or k × n × (k + 1) with the end last, got shape {P.shape}")
-        R = array("rewards", rewards, 3)
-        if R.shape != P.shape:
-            raise ValueError(f"rewards must have the shape of transitions, {P.shape}, got {R.shape}")
         b, pi = array("behaviour", behaviour, 2), array("target", target, 2)
         for name, policy in (("behaviour", b), ("target", pi)):
             if policy.shape != (k, n):
@@ -101,37 +92,18 @@ class OffPolicyProblem:
                 )
         for name, part in (("transitions", P), ("behaviour", b), ("target", pi)):
             check_probabilities(name, part)
-        phi = np.eye(k) if features is None else array("features", features, 2)
-        check_features(phi, k)
-        first, _ = start_states(start, k)
-        w = np.zeros(phi.shape[1]) if initial_weights is None else array("initial_weights", initial_weights, 1)
-        if w.shape != phi.shape[1:]:
-            raise ValueError(
-                f"initial_weights must be a number for each of the {phi.shape[1]} features, got shape {w.shape}"
-            )
-        self.ratios = importance_ratios(b, pi)  # ρ(s, a), and 0 for actions that neither policy takes
-        self.transitions, self.rewards, self.behaviour, self.target = P, R, b, pi
-        self.features, self.initial_weights = phi, w
-        self.reward_std = number("reward_std", reward_std, "a finite number ≥ 0", lambda std: 0.0 <= std < np.inf)
-        self.discount = unit("discount", discount)
-        self.start = first
-        for part in (P, R, b, pi, phi, w, self.ratios):
-            read_only(part)
-
-    @property
-    def n_states(self) -> int:
-        """The number of states, k."""
-        return len(self.transitions)
+        self._take(P, rewards, reward_std, features, discount, start)
+        m = self.n_features
+        w = np.zeros(m) if initial_weights is None else array("initial_weights", initial_weights, 1)
+        if w.shape != (m,):
+            raise ValueError(f"initial_weights must be a number for each of the {m} features, got shape {w.shape}")
+        ratios = importance_ratios(b, pi)  # ρ(s, a), and 0 for actions that neither policy takes
+        self.behaviour, self.target, self.initial_weights, self.ratios = map(read_only, (b, pi, w, ratios))
 
     @property
     def n_actions(self) -> int:
         """The number of actions, n."""
         return self.transitions.shape[1]
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return self.features.shape[1]
 
     # --- Answers ----------------------------------------------------------------------------------
 
@@ -172,12 +144,6 @@ class OffPolicyProblem:
     def metric(self) -> np.ndarray:
         """A = Σ_s d(s) φ(s)φ(s)ᵀ. The mean squared distance of wᵀφ from the LMS solution is (w − w*)ᵀA(w − w*)."""
         return self._behaviour_process.metric
-
-    @cached_property
-    def lms_weights(self) -> np.ndarray:
-        """The weights that minimise Σ_s d(s) (v_π(s) − wᵀφ(s))². If there are several, the shortest."""
-        root = np.sqrt(self.stationary)[:, None]
-        return np.linalg.lstsq(root * self.features, root[:, 0] * self.values)[0]
 
     def emphasis(self, trace_decay: float = 0.0) -> np.ndarray:
         """The weight of each state in the expected update of emphatic TD(λ), with interest 1 in every state.

@@ -305,12 +305,7 @@ class _Body:
             return self.tuples.get(value.id)
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
             made = self.text.names.get(value.func.id)
-            if (
-                isinstance(made, type)
-                and hasattr(made, "_fields")
-                and len(made._fields) == len(value.args)
-                and not any(isinstance(each, ast.Starred) for each in value.args)
-            ):
+            if isinstance(made, type) and hasattr(made, "_fields") and len(made._fields) == len(value.args):
                 return _Parts(value.func.id, dict(zip(made._fields, value.args, strict=True)))
         return None
 
@@ -425,8 +420,6 @@ class _Body:
             return ast.Subscript(value, index, node.ctx)
         if isinstance(node, ast.Tuple):
             return ast.Tuple(self._in_order(node.elts, scope, done, inline), node.ctx)
-        if isinstance(node, ast.Starred):
-            return ast.Starred(self.expression(node.value, scope, done, inline=inline), node.ctx)
         if isinstance(node, ast.Slice):
             ends = (
                 each and self.expression(each, scope, done, inline=False) for each in (node.lower, node.upper, node.step)
@@ -526,7 +519,7 @@ class _Body:
         """The value of a call; the statements of its body go to `done`."""
         node = definition(function)
         names, body, changed, stores = piece(node)
-        if len(names) != len(arguments) or any(isinstance(each, ast.Starred) for each in arguments):
+        if len(names) != len(arguments):
             raise NotInlinableError("defaults")
         if function.__code__ in outer.outer:
             raise NotInlinableError("it calls itself")
@@ -591,10 +584,7 @@ class _Body:
             return types.Tuple([self.kind(each) for each in node.elts])
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             made = self.text.names.get(node.func.id)
-            kinds: list[Any] = []
-            for each in node.args:
-                one = self.kind(each.value if isinstance(each, ast.Starred) else each)
-                kinds += one.types if isinstance(each, ast.Starred) else [one]
+            kinds = [self.kind(each) for each in node.args]
             if isinstance(made, type) and hasattr(made, "_fields") and len(made._fields) == len(kinds):
                 return types.NamedTuple(kinds, made)
             return self.text.knowledge.kind(made, kinds)

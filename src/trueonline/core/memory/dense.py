@@ -7,8 +7,8 @@ the next recall (or `settle`) while it reads.
 
 from __future__ import annotations
 
-from trueonline.core.compiling.kernels import kernel, operation
-from trueonline.core.forms import Dense, is_a
+from trueonline.core.compiling.kernels import kernel
+from trueonline.core.forms import loops
 from trueonline.core.memory.layout import (
     COUNT,
     DENSE,
@@ -38,43 +38,37 @@ from trueonline.core.memory.operations import (
 IMPRINT, REPLACE = 1.0, 2.0  # what may be noted
 
 
-@operation(recall, reassociate=True)
-def _recall_dense(memory, x, x_next):
-    if not is_a(Dense, x):
-        return None
-
-    def recall_dense(memory, x, x_next):
-        head = memory.head
-        s, c, a, b, owed = noted(memory)
-        v = trace_x = v_next = 0.0
-        if head[NOTED] == REPLACE:
-            not_binary = 0.0
-            for i in range(x.size):
-                x_before = x.before[i]
-                z = memory.z[i + 1]
-                u = memory.u[i] + c * z
-                z = 1.0 if x_before == 1.0 else s * z
-                not_binary += x_before != 0.0 and x_before != 1.0
-                memory.u[i], memory.z[i + 1] = u, z
-                w = u + owed * z
-                v += w * x.values[i]
-                v_next += w * x_next.values[i]
-                trace_x += z * x.values[i]
-            head[NOT_BINARY] += not_binary
-        else:
-            for i in range(x.size):
-                z = memory.z[i + 1]
-                u = memory.u[i] + c * z + b * x.before[i]
-                z = s * z + a * x.before[i]
-                memory.u[i], memory.z[i + 1] = u, z
-                w = u + owed * z
-                v += w * x.values[i]
-                v_next += w * x_next.values[i]
-                trace_x += z * x.values[i]
-        head[NOTED] = 0.0
-        return head[SCALE] * v, head[S] * trace_x, head[SCALE] * v_next
-
-    return recall_dense
+@loops(recall, dense=True, reassociate=True)
+def recall_dense(memory, x, x_next):
+    head = memory.head
+    s, c, a, b, owed = noted(memory)
+    v = trace_x = v_next = 0.0
+    if head[NOTED] == REPLACE:
+        not_binary = 0.0
+        for i in range(x.size):
+            x_before = x.before[i]
+            z = memory.z[i + 1]
+            u = memory.u[i] + c * z
+            z = 1.0 if x_before == 1.0 else s * z
+            not_binary += x_before != 0.0 and x_before != 1.0
+            memory.u[i], memory.z[i + 1] = u, z
+            w = u + owed * z
+            v += w * x.values[i]
+            v_next += w * x_next.values[i]
+            trace_x += z * x.values[i]
+        head[NOT_BINARY] += not_binary
+    else:
+        for i in range(x.size):
+            z = memory.z[i + 1]
+            u = memory.u[i] + c * z + b * x.before[i]
+            z = s * z + a * x.before[i]
+            memory.u[i], memory.z[i + 1] = u, z
+            w = u + owed * z
+            v += w * x.values[i]
+            v_next += w * x_next.values[i]
+            trace_x += z * x.values[i]
+    head[NOTED] = 0.0
+    return head[SCALE] * v, head[S] * trace_x, head[SCALE] * v_next
 
 
 @kernel
@@ -99,99 +93,69 @@ def note(memory, kind, a, b):
     head[C] = 0.0
 
 
-@operation(settle, reassociate=True)
-def _settle_dense(memory, x):
-    if not is_a(Dense, x):
-        return lambda memory, x: None
-
-    def settle_dense(memory, x):
-        head = memory.head
-        s, c, a, b, _ = noted(memory)
-        if head[NOTED] == REPLACE:
-            not_binary = 0.0
-            for i in range(x.size):
-                memory.u[i] += c * memory.z[i + 1]
-                memory.z[i + 1] = share(memory, x, i, 1.0) if x.values[i] == 1.0 else s * memory.z[i + 1]
-                not_binary += x.values[i] != 0.0 and x.values[i] != 1.0
-            head[NOT_BINARY] += not_binary
-        elif head[NOTED] == IMPRINT:
-            for i in range(x.size):
-                x_i = share(memory, x, i, x.values[i])
-                memory.u[i] += c * memory.z[i + 1] + b * x_i
-                memory.z[i + 1] = s * memory.z[i + 1] + a * x_i
-        head[NOTED] = 0.0
-
-    return settle_dense
-
-
-@operation(value_in, reassociate=True)
-def _value_dense(memory, x):
-    if not is_a(Dense, x):
-        return None
-
-    def value_dense(memory, x):
-        c = memory.head[C]
-        v = 0.0
-        if memory.head[DENSE] != 0.0:
-            for i in range(x.size):
-                v += (memory.u[i] + c * memory.z[i + 1]) * x.values[i]
-        else:
-            for i in range(x.size):
-                v += memory.u[i] * x.values[i]
-            for k in range(1, int(memory.head[COUNT]) + 1):
-                v += (memory.y[k] + c * memory.z[k]) * x.values[memory.owner[k]]
-        return memory.head[SCALE] * v
-
-    return value_dense
-
-
-@operation(trace_along, reassociate=True)
-def _trace_along_dense(memory, x):
-    if not is_a(Dense, x):
-        return None
-
-    def trace_along_dense(memory, x):
-        total = 0.0
+@loops(settle, dense=True, reassociate=True)
+def settle_dense(memory, x):
+    head = memory.head
+    s, c, a, b, _ = noted(memory)
+    if head[NOTED] == REPLACE:
+        not_binary = 0.0
         for i in range(x.size):
-            total += memory.z[i + 1] * x.values[i]
-        return memory.head[S] * total
-
-    return trace_along_dense
-
-
-@operation(imprint)
-def _imprint_dense(memory, x, a, b):
-    return (lambda memory, x, a, b: note(memory, IMPRINT, a, b * memory.head[UNSCALE])) if is_a(Dense, x) else None
-
-
-@operation(shift)
-def _shift_dense(memory, x, b):
-    if not is_a(Dense, x):
-        return None
-
-    def shift_dense(memory, x, b):
-        b_u = b * memory.head[UNSCALE]
+            memory.u[i] += c * memory.z[i + 1]
+            memory.z[i + 1] = share(memory, x, i, 1.0) if x.values[i] == 1.0 else s * memory.z[i + 1]
+            not_binary += x.values[i] != 0.0 and x.values[i] != 1.0
+        head[NOT_BINARY] += not_binary
+    elif head[NOTED] == IMPRINT:
         for i in range(x.size):
             x_i = share(memory, x, i, x.values[i])
-            memory.u[i] += b_u * x_i  # noted changes are added to this later: the order makes no difference
+            memory.u[i] += c * memory.z[i + 1] + b * x_i
+            memory.z[i + 1] = s * memory.z[i + 1] + a * x_i
+    head[NOTED] = 0.0
 
-    return shift_dense
 
-
-@operation(length_squared, reassociate=True)
-def _length_dense(x):
-    if not is_a(Dense, x):
-        return None
-
-    def length_dense(x):
-        total = 0.0
+@loops(value_in, dense=True, reassociate=True)
+def value_dense(memory, x):
+    c = memory.head[C]
+    v = 0.0
+    if memory.head[DENSE] != 0.0:
         for i in range(x.size):
-            total += x.values[i] * x.values[i]
-        return total
+            v += (memory.u[i] + c * memory.z[i + 1]) * x.values[i]
+    else:
+        for i in range(x.size):
+            v += memory.u[i] * x.values[i]
+        for k in range(1, int(memory.head[COUNT]) + 1):
+            v += (memory.y[k] + c * memory.z[k]) * x.values[memory.owner[k]]
+    return memory.head[SCALE] * v
 
-    return length_dense
+
+@loops(trace_along, dense=True, reassociate=True)
+def trace_along_dense(memory, x):
+    total = 0.0
+    for i in range(x.size):
+        total += memory.z[i + 1] * x.values[i]
+    return memory.head[S] * total
 
 
-@operation(replace)
-def _replace_dense(memory, x):
-    return (lambda memory, x: note(memory, REPLACE, 0.0, 0.0)) if is_a(Dense, x) else None
+@loops(imprint, dense=True)
+def imprint_dense(memory, x, a, b):
+    note(memory, IMPRINT, a, b * memory.head[UNSCALE])
+
+
+@loops(shift, dense=True)
+def shift_dense(memory, x, b):
+    b_u = b * memory.head[UNSCALE]
+    for i in range(x.size):
+        x_i = share(memory, x, i, x.values[i])
+        memory.u[i] += b_u * x_i  # noted changes are added to this later: the order makes no difference
+
+
+@loops(length_squared, dense=True, reassociate=True)
+def length_dense(x):
+    total = 0.0
+    for i in range(x.size):
+        total += x.values[i] * x.values[i]
+    return total
+
+
+@loops(replace, dense=True)
+def replace_dense(memory, x):
+    note(memory, REPLACE, 0.0, 0.0)

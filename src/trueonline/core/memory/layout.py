@@ -14,9 +14,11 @@ This is one file because the kinds of memory differ only in how they share this 
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.forms import is_a, pointer
@@ -40,6 +42,7 @@ FEATURES, BINARY, HOLDING, RULE, BEST, CUTS = range(11, 17)
 FIXED = slice(11, 17)
 COMING = 17  # the first of the numbers of the coming transition, in the order of `core.transition`
 PARAMETERS = 26  # the first of the rule's own parameters
+MEMORIES = 34  # how many there are, which never changes either
 PLACE = 40
 SAVED_PLACE = 11  # files hold the numbers that change: the others are settings
 
@@ -72,83 +75,27 @@ class Memory(NamedTuple):
     owner: Any
 
 
-class Several(NamedTuple):
-    """A memory with one or two others beside it, for methods with more vectors of weights; `third` and `usage` may be None."""
-
-    n: Any
-    head: Any
-    u: Any
-    z: Any
-    y: Any
-    slot: Any
-    owner: Any
-    second: Any
-    third: Any
-    usage: Any
+def _with(name: str, *more: str) -> Any:
+    """A memory with more parts. It is a type of its own, because operations go by types."""
+    return namedtuple(name, (*Memory._fields, *more))
 
 
-class Used(NamedTuple):
-    """A memory whose features have step-sizes that come from their usage, a memory too (`core.usage`); `third` may be None."""
-
-    n: Any
-    head: Any
-    u: Any
-    z: Any
-    y: Any
-    slot: Any
-    owner: Any
-    second: Any
-    third: Any
-    usage: Any
+# With others beside it, for methods with more vectors of weights. `third` and `usage` may be None.
+Several = _with("Several", "second", "third", "usage")
+# Its features have step-sizes that come from their usage, a memory too (`core.usage`). `third` may be None.
+Used = _with("Used", "second", "third", "usage")
+# Two memories that hold one vector of weights between them (`core.two_traces`).
+TwoTraces = _with("TwoTraces", "second")
+# Every feature has a step-size of its own. `meta` is a memory too: its weights are ln r, and its trace is p (`core.adaptation`).
+Rated = _with("Rated", "second", "third", "tuning", "kept", "meta")
+# The step-sizes are learned too (`core.meta_gradient`).
+MetaGradient = _with("MetaGradient", "settings", "h", "alpha", "tiles")
 
 
-class TwoTraces(NamedTuple):
-    """Two memories that hold one vector of weights between them (`core.two_traces`)."""
-
-    n: Any
-    head: Any
-    u: Any
-    z: Any
-    y: Any
-    slot: Any
-    owner: Any
-    second: Any
-
-
-class Rated(NamedTuple):
-    """A memory in which every feature has a step-size of its own, with none, one or two others beside it.
-
-    `meta` is a memory too: its weights are ln r, and its trace is p (`core.adaptation`).
-    """
-
-    n: Any
-    head: Any
-    u: Any
-    z: Any
-    y: Any
-    slot: Any
-    owner: Any
-    second: Any
-    third: Any
-    tuning: Any
-    kept: Any
-    meta: Any
-
-
-class MetaGradient(NamedTuple):
-    """A memory in which the step-sizes are learned too (`core.meta_gradient`)."""
-
-    n: Any
-    head: Any
-    u: Any
-    z: Any
-    y: Any
-    slot: Any
-    owner: Any
-    settings: Any
-    h: Any
-    alpha: Any
-    tiles: Any
+def beside(memory: Any) -> int:
+    """How many memories lie beside the first, in a Numba type of memory."""
+    there = dict(zip(memory.fields, memory.types, strict=True))
+    return sum(there.get(name, types.none) is not types.none for name in ("second", "third"))
 
 
 def holds_two_traces(memory: Any) -> bool:
@@ -180,7 +127,7 @@ def allocate(
     numbers = np.zeros(total + LINE)
     skip = -(numbers.ctypes.data // numbers.itemsize) % LINE
     numbers = numbers[skip : skip + total]
-    numbers[[RHO_OLD, FEATURES, HOLDING]] = 1.0, n, 1.0
+    numbers[[RHO_OLD, FEATURES, HOLDING, MEMORIES]] = 1.0, n, 1.0, memories
     for head in numbers[first : first + memories * length].reshape(memories, length):
         head[[S, SCALE, UNSCALE]] = 1.0
         head[ROOM] = SPARE
@@ -188,17 +135,17 @@ def allocate(
         numbers[first + HEADER : first + HEADER + n] = weights
     buffers = Buffers(numbers, np.zeros(memories * (2 * n + 1) + 2 * n, np.int32))
     if rated:
-        head = meta(buffers, memories).numbers
+        head = meta(buffers).numbers
         head[[S, SCALE, UNSCALE]], head[ROOM] = 1.0, SPARE
     return buffers
 
 
-def each(buffers: Buffers, memories: int) -> list[Buffers]:
+def each(buffers: Buffers) -> list[Buffers]:
     """The memories that lie in these buffers, each by itself."""
     n = features(buffers)
-    length, width = _length(n), 2 * n + 1
+    length, width, count = _length(n), 2 * n + 1, int(buffers.numbers[MEMORIES])
     numbers, places = buffers.numbers[first_memory(n) :], buffers.places
-    return [Buffers(numbers[i * length : (i + 1) * length], places[i * width : (i + 1) * width]) for i in range(memories)]
+    return [Buffers(numbers[i * length : (i + 1) * length], places[i * width : (i + 1) * width]) for i in range(count)]
 
 
 def features(buffers: Buffers) -> int:
@@ -212,22 +159,22 @@ def here(buffers: Buffers) -> tuple[np.ndarray, np.ndarray]:
     return buffers.places[len(buffers.places) - 2 * n :][:n], buffers.numbers[PLACE : PLACE + n]
 
 
-def tuning(buffers: Buffers, memories: int) -> np.ndarray:
+def tuning(buffers: Buffers) -> np.ndarray:
     """The settings and the counter of step-size adaptation."""
-    return beyond(buffers, memories)[:TUNING]
+    return beyond(buffers)[:TUNING]
 
 
-def of_features(buffers: Buffers, memories: int) -> np.ndarray:
+def of_features(buffers: Buffers) -> np.ndarray:
     """The numbers that step-size adaptation keeps for each feature, a row for each. (In the dense layout, columns lie together.)"""
-    n, one = features(buffers), each(buffers, 1)[0]
-    kept = beyond(buffers, memories)[TUNING : TUNING + OF_FEATURE * n]
+    n, one = features(buffers), each(buffers)[0]
+    kept = beyond(buffers)[TUNING : TUNING + OF_FEATURE * n]
     return kept.reshape(OF_FEATURE, n).T if one.numbers[DENSE] else kept.reshape(n, OF_FEATURE)
 
 
-def meta(buffers: Buffers, memories: int) -> Buffers:
+def meta(buffers: Buffers) -> Buffers:
     """The memory of step-size adaptation: the logarithms of step-sizes, and their trace."""
     n = features(buffers)
-    numbers = beyond(buffers, memories)[TUNING + OF_FEATURE * n :]
+    numbers = beyond(buffers)[TUNING + OF_FEATURE * n :]
     return Buffers(numbers[: _length(n)], numbers[_length(n) :].view(np.int32)[: 2 * n + 1])
 
 
@@ -251,10 +198,10 @@ def _learned_length(n: int) -> int:
     return SETTINGS + 2 * _stride.py_func(n) + _in_tiles.py_func(n)
 
 
-def beyond(buffers: Buffers, memories: int) -> np.ndarray:
+def beyond(buffers: Buffers) -> np.ndarray:
     """All numbers behind the memories: those of step-sizes that are adapted or learned."""
     n = features(buffers)
-    return buffers.numbers[first_memory(n) + memories * _length(n) :]
+    return buffers.numbers[first_memory(n) + int(buffers.numbers[MEMORIES]) * _length(n) :]
 
 
 def size(one: Buffers) -> int:
@@ -393,8 +340,8 @@ def attach_meta_gradient(numbers, places):
     m = at(numbers, places, 0)
     tiles = numbers.size - _in_tiles(m.n)
     alpha, h = tiles - _stride(m.n), tiles - 2 * _stride(m.n)
-    more = pointer(numbers, h - SETTINGS), pointer(numbers, h), pointer(numbers, alpha), pointer(numbers, tiles)
-    return MetaGradient(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, *more)
+    settings, at_h, at_alpha = pointer(numbers, h - SETTINGS), pointer(numbers, h), pointer(numbers, alpha)
+    return MetaGradient(m.n, m.head, m.u, m.z, m.y, m.slot, m.owner, settings, at_h, at_alpha, pointer(numbers, tiles))
 
 
 class Kind(NamedTuple):

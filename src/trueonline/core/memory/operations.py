@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
 from trueonline.core.compiling.kernels import kernel, operation
 from trueonline.core.forms import Dense, is_a
@@ -22,6 +21,7 @@ from trueonline.core.memory.layout import (
     Rated,
     S,
     Used,
+    beside,
     holds_two_traces,
 )
 
@@ -33,13 +33,9 @@ def recall(memory, x, x_next):
     raise NotImplementedError("for kernels only")
 
 
+@operation
 def value(memory, x):
     """Return wᵀx, touching nothing."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(value)
-def _value(memory, x):
     if holds_two_traces(memory):
         return lambda memory, x: value_in(memory, x) + value_in(memory.second, x)
     return lambda memory, x: value_in(memory, x)  # noqa: PLW0108  (a stub has no loops of its own)
@@ -75,13 +71,9 @@ def replace(memory, x):
     raise NotImplementedError("for kernels only")
 
 
+@operation
 def of(memory, x, i, which):
     """The index of what is kept of feature i, in the layout for x."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(of)
-def _of(memory, x, i, which):
     if is_a(Dense, x):
         return lambda memory, x, i, which: which * memory.n + i
     return lambda memory, x, i, which: np.int64(i) * OF_FEATURE + which
@@ -94,13 +86,9 @@ def rate(memory, x, i):
     return r if r != 0.0 else 1.0
 
 
+@operation
 def share(memory, x, i, x_i):
     """The value that is written for a feature: its own, times the step-size of the feature if it has one."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(share)
-def _share(memory, x, i, x_i):
     if is_a(Rated, memory):
         return lambda memory, x, i, x_i: memory.tuning[ALPHA] * rate(memory, x, i) * x_i
     if is_a(Used, memory):
@@ -134,11 +122,6 @@ def erase(memory, x):
     raise NotImplementedError("for kernels only")
 
 
-def action_values(memory, x, values):
-    """values[a] ← wᵀψ(s, a) for every action a, from the state's features x."""
-    raise NotImplementedError("for kernels only")
-
-
 @kernel
 def decay(memory, g):
     """e ← g·e."""
@@ -151,36 +134,30 @@ def learn(memory, b):
     memory.head[C] += b * (memory.head[S] * memory.head[UNSCALE])
 
 
+@operation
 def scale(memory, g):
     """w ← g·w, in O(1)."""
-    raise NotImplementedError("for kernels only")
-
-
-@operation(scale)
-def _scale(memory, g):
     if any(is_a(kind, memory) for kind in (Rated, Used, MetaGradient)):
         raise TypeError("weights with a step-size for each feature cannot be scaled")
-    return lambda memory, g: _scale_one(memory, g)  # noqa: PLW0108  (an overload needs a function)
 
+    def scale_one(memory, g):  # the weights are kept divided by G: G ← g·G
+        head = memory.head
+        G = g * head[SCALE]
+        if abs(G) < SMALLEST or abs(G) > 1.0 / SMALLEST:  # beyond the range of doubles: all are multiplied, in one pass
+            for i in range(memory.n):
+                if memory.u[i] != 0.0:  # pages of memory that were never written to stay so
+                    memory.u[i] = G * memory.u[i]
+            if head[DENSE] == 0.0:
+                for k in range(1, int(head[COUNT]) + 1):
+                    memory.y[k] *= G
+            head[C] *= G
+            head[NOTED_B] *= G
+            head[NOTED_C] *= G
+            G = 1.0
+        head[SCALE] = G
+        head[UNSCALE] = 1.0 / G
 
-@kernel
-def _scale_one(memory, g):
-    """The weights are kept divided by G: G ← g·G. Where G leaves the range of doubles, all are multiplied, in one pass."""
-    head = memory.head
-    G = g * head[SCALE]
-    if abs(G) < SMALLEST or abs(G) > 1.0 / SMALLEST:
-        for i in range(memory.n):
-            if memory.u[i] != 0.0:  # pages of memory that were never written to stay so
-                memory.u[i] = G * memory.u[i]
-        if head[DENSE] == 0.0:
-            for k in range(1, int(head[COUNT]) + 1):
-                memory.y[k] *= G
-        head[C] *= G
-        head[NOTED_B] *= G
-        head[NOTED_C] *= G
-        G = 1.0
-    head[SCALE] = G
-    head[UNSCALE] = 1.0 / G
+    return scale_one
 
 
 def settle(memory, x):
@@ -188,13 +165,10 @@ def settle(memory, x):
     raise NotImplementedError("for kernels only")
 
 
+@operation
 def settle_all(memory, x):
     """The same in all memories."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(settle_all)
-def _settle_all(memory, x):
     def settle_one(memory, x):
         settle(memory, x)
 
@@ -207,6 +181,4 @@ def _settle_all(memory, x):
         settle(memory.second, x)
         settle(memory.third, x)
 
-    there = dict(zip(memory.fields, memory.types, strict=True))
-    others = sum(there.get(name, types.none) is not types.none for name in ("second", "third"))
-    return (settle_one, settle_two, settle_three)[others]
+    return (settle_one, settle_two, settle_three)[beside(memory)]

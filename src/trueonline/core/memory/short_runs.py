@@ -7,9 +7,8 @@ on it as they are. Beside them, this file has the distance of the weights from a
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
-from trueonline.core.compiling.kernels import kernel, operation
+from trueonline.core.compiling.kernels import kernel, operation, overloads
 from trueonline.core.forms import Dense, is_a
 from trueonline.core.memory.dense import REPLACE, noted
 from trueonline.core.memory.layout import (
@@ -27,6 +26,7 @@ from trueonline.core.memory.layout import (
     Memory,
     S,
     Several,
+    beside,
 )
 from trueonline.core.memory.upkeep import in_place, rebase
 from trueonline.core.pointers import folded, owners, slots
@@ -68,13 +68,10 @@ def enlist(memory, dense):
     head[SCALE], head[UNSCALE], head[NOTED_B], head[NOTED_C] = 1.0, 1.0, 0.0, 0.0
 
 
+@operation
 def enlist_all(memory, first, dense):
     """Begin with the weights `first` in the first memory, and with zeros in all others."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(enlist_all)
-def _enlist_all(memory, first, dense):
     def enlist_one(memory, first, dense):
         enlist(memory, dense)
         for i in range(memory.n):
@@ -90,15 +87,13 @@ def _enlist_all(memory, first, dense):
         enlist_one_of(memory, first, dense)
 
     enlist_one_of = kernel(enlist_one)
-    there = dict(zip(memory.fields, memory.types, strict=True))
-    others = sum(there.get(name, types.none) is not types.none for name in ("second", "third"))
-    return (enlist_one, enlist_two, enlist_three)[others]
+    return (enlist_one, enlist_two, enlist_three)[beside(memory)]
 
 
 # --- Upkeep: no entry is ever taken off the list -----
 
 
-@operation(rebase)
+@overloads(rebase)
 def _rebase_in_place(memory):
     if not in_place(memory):
         return None
@@ -145,13 +140,10 @@ def paid(memory):
     return s, c
 
 
+@operation
 def offset(memory, x, target, off):
     """off ← w − target. x has just been learned from."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(offset)
-def _offset(memory, x, target, off):
     def offset_sparse(memory, x, target, off):
         c = memory.head[C]
         for i in range(memory.n):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from trueonline.core.compiling.kernels import operation
-from trueonline.core.forms import Dense, entry, is_a
+from trueonline.core.compiling.kernels import kernel
+from trueonline.core.forms import entry, loops
 from trueonline.core.memory.layout import COUNT, DENSE, SCALE, UNSCALE, C, S
 from trueonline.core.memory.operations import (
-    action_values,
     erase,
     imprint,
     length_squared,
     recall,
     replace,
+    settle,
     share,
     shift,
     trace_along,
@@ -20,182 +20,137 @@ from trueonline.core.memory.operations import (
 from trueonline.core.memory.upkeep import EDGE, MIDDLE, REACH, rebase
 
 
-@operation(shift)
-def _shift_sparse(memory, x, b):
-    if is_a(Dense, x):
-        return None
+@loops(shift, dense=False)
+def shift_sparse(memory, x, b):
+    b_u = b * memory.head[UNSCALE]
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        x_i = share(memory, x, i, x_i)
+        memory.u[i] += b_u * x_i
 
-    def shift_sparse(memory, x, b):
-        b_u = b * memory.head[UNSCALE]
+
+@loops(length_squared, dense=False)
+def length_sparse(x):
+    total = 0.0
+    for j in range(x.size):
+        x_i = entry(x, j)[1]
+        total += x_i * x_i
+    return total
+
+
+@loops(recall, dense=False)
+def recall_sparse(memory, x, x_next):
+    c = memory.head[C]
+    v = trace_x = v_next = 0.0
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        k = memory.slot[i]
+        v += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
+        trace_x += memory.z[k] * x_i
+    for j in range(x_next.size):
+        i, x_i = entry(x_next, j)
+        k = memory.slot[i]
+        v_next += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
+    return memory.head[SCALE] * v, memory.head[S] * trace_x, memory.head[SCALE] * v_next
+
+
+@loops(value_in, dense=False)
+def value_sparse(memory, x):
+    c = memory.head[C]
+    v = 0.0
+    if memory.head[DENSE] != 0.0:
         for j in range(x.size):
             i, x_i = entry(x, j)
-            x_i = share(memory, x, i, x_i)
-            memory.u[i] += b_u * x_i
-
-    return shift_sparse
-
-
-@operation(length_squared)
-def _length_sparse(x):
-    if is_a(Dense, x):
-        return None
-
-    def length_sparse(x):
-        total = 0.0
-        for j in range(x.size):
-            x_i = entry(x, j)[1]
-            total += x_i * x_i
-        return total
-
-    return length_sparse
-
-
-@operation(recall)
-def _recall_sparse(memory, x, x_next):
-    if is_a(Dense, x):
-        return None
-
-    def recall_sparse(memory, x, x_next):
-        c = memory.head[C]
-        v = trace_x = v_next = 0.0
+            v += (memory.u[i] + c * memory.z[i + 1]) * x_i
+    else:
         for j in range(x.size):
             i, x_i = entry(x, j)
             k = memory.slot[i]
             v += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
-            trace_x += memory.z[k] * x_i
-        for j in range(x_next.size):
-            i, x_i = entry(x_next, j)
-            k = memory.slot[i]
-            v_next += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
-        return memory.head[SCALE] * v, memory.head[S] * trace_x, memory.head[SCALE] * v_next
-
-    return recall_sparse
+    return memory.head[SCALE] * v
 
 
-@operation(value_in)
-def _value_sparse(memory, x):
-    if is_a(Dense, x):
-        return None
+@loops(trace_along, dense=False)
+def trace_along_sparse(memory, x):
+    total = 0.0
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        total += memory.z[memory.slot[i]] * x_i
+    return memory.head[S] * total
 
-    def value_sparse(memory, x):
-        c = memory.head[C]
-        v = 0.0
-        if memory.head[DENSE] != 0.0:
-            for j in range(x.size):
-                i, x_i = entry(x, j)
-                v += (memory.u[i] + c * memory.z[i + 1]) * x_i
+
+@loops(imprint, dense=False)
+def imprint_sparse(memory, x, a, b):
+    if abs(memory.head[S] - MIDDLE) > REACH:
+        rebase(memory)
+    a_z = a / memory.head[S]
+    b_y = b * memory.head[UNSCALE] - memory.head[C] * a_z
+    count = int(memory.head[COUNT])
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        x_i = share(memory, x, i, x_i)
+        k = memory.slot[i]
+        if k == 0:
+            count += 1
+            memory.slot[i] = count
+            memory.owner[count] = i
+            memory.z[count] = a_z * x_i
+            memory.y[count] = b_y * x_i
         else:
-            for j in range(x.size):
-                i, x_i = entry(x, j)
-                k = memory.slot[i]
-                v += (memory.u[i] + (memory.y[k] + c * memory.z[k])) * x_i
-        return memory.head[SCALE] * v
-
-    return value_sparse
+            memory.z[k] += a_z * x_i
+            memory.y[k] += b_y * x_i
+    memory.head[COUNT] = count
 
 
-@operation(trace_along)
-def _trace_along_sparse(memory, x):
-    if is_a(Dense, x):
-        return None
-
-    def trace_along_sparse(memory, x):
-        total = 0.0
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            total += memory.z[memory.slot[i]] * x_i
-        return memory.head[S] * total
-
-    return trace_along_sparse
-
-
-@operation(imprint)
-def _imprint_sparse(memory, x, a, b):
-    if is_a(Dense, x):
-        return None
-
-    def imprint_sparse(memory, x, a, b):
-        if abs(memory.head[S] - MIDDLE) > REACH:
-            rebase(memory)
-        a_z = a / memory.head[S]
-        b_y = b * memory.head[UNSCALE] - memory.head[C] * a_z
-        count = int(memory.head[COUNT])
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            x_i = share(memory, x, i, x_i)
+@loops(replace, dense=False)
+def replace_sparse(memory, x):
+    if memory.head[S] < EDGE:
+        rebase(memory)
+    unit, c = 1.0 / memory.head[S], memory.head[C]
+    count = int(memory.head[COUNT])
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        if x_i == 1.0:
+            one = unit * share(memory, x, i, 1.0)
             k = memory.slot[i]
             if k == 0:
                 count += 1
                 memory.slot[i] = count
                 memory.owner[count] = i
-                memory.z[count] = a_z * x_i
-                memory.y[count] = b_y * x_i
+                memory.z[count] = one
+                memory.y[count] = -c * one
             else:
-                memory.z[k] += a_z * x_i
-                memory.y[k] += b_y * x_i
-        memory.head[COUNT] = count
-
-    return imprint_sparse
+                memory.y[k] -= c * (one - memory.z[k])
+                memory.z[k] = one
+    memory.head[COUNT] = count
 
 
-@operation(replace)
-def _replace_sparse(memory, x):
-    if is_a(Dense, x):
-        return None
-
-    def replace_sparse(memory, x):
-        if memory.head[S] < EDGE:
-            rebase(memory)
-        unit, c = 1.0 / memory.head[S], memory.head[C]
-        count = int(memory.head[COUNT])
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            if x_i == 1.0:
-                one = unit * share(memory, x, i, 1.0)
-                k = memory.slot[i]
-                if k == 0:
-                    count += 1
-                    memory.slot[i] = count
-                    memory.owner[count] = i
-                    memory.z[count] = one
-                    memory.y[count] = -c * one
-                else:
-                    memory.y[k] -= c * (one - memory.z[k])
-                    memory.z[k] = one
-        memory.head[COUNT] = count
-
-    return replace_sparse
+@loops(erase, dense=False)
+def erase_sparse(memory, x):
+    c = memory.head[C]
+    for j in range(x.size):
+        i, x_i = entry(x, j)
+        k = memory.slot[i]
+        if k != 0 and x_i == 1.0:
+            memory.y[k] += c * memory.z[k]
+            memory.z[k] = 0.0
 
 
-@operation(erase)
-def _erase_sparse(memory, x):
-    if is_a(Dense, x):
-        return None
-
-    def erase_sparse(memory, x):
-        c = memory.head[C]
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            k = memory.slot[i]
-            if k != 0 and x_i == 1.0:
-                memory.y[k] += c * memory.z[k]
-                memory.z[k] = 0.0
-
-    return erase_sparse
+@loops(settle, dense=False)
+def settle_sparse(memory, x):
+    """Nothing is noted."""
 
 
-@operation(action_values)
-def _action_values(memory, x, values):
-    def action_values_of_blocks(memory, x, values):
-        c, actions = memory.head[C], values.size
-        for a in range(values.size):
-            values[a] = 0.0
-        for j in range(x.size):
-            i, x_i = entry(x, j)
-            for a in range(actions):
-                k = memory.slot[i * actions + a]
-                values[a] += (memory.u[i * actions + a] + (memory.y[k] + c * memory.z[k])) * x_i
+@kernel
+def action_values(memory, x, values):
+    """values[a] ← wᵀψ(s, a) for every action a, from the state's features x."""
+    c, actions = memory.head[C], values.size
+    for a in range(values.size):
+        values[a] = 0.0
+    for j in range(x.size):
+        i, x_i = entry(x, j)
         for a in range(actions):
-            values[a] *= memory.head[SCALE]
-
-    return action_values_of_blocks
+            k = memory.slot[i * actions + a]
+            values[a] += (memory.u[i * actions + a] + (memory.y[k] + c * memory.z[k])) * x_i
+    for a in range(actions):
+        values[a] *= memory.head[SCALE]

@@ -21,13 +21,10 @@ def in_place(memory: Any) -> bool:
     return isinstance(memory.types[memory.fields.index("slot")], Counted)
 
 
+@operation
 def rebase(memory):
     """Pay what is owed (c ← 0, s ← 1), and take faded entries off the list when it has doubled since the last look."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(rebase)
-def _rebase(memory):
     return None if in_place(memory) else (lambda memory: _rebase_list(memory))  # noqa: PLW0108  (an overload needs a function)
 
 

@@ -123,23 +123,17 @@ def learner(memory, carried, off, given, run, alpha, lam):
 # --- Features -------------------------------------------------------------------------------------
 
 
+@operation
 def is_dense(features):
     """Whether features are given by value."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(is_dense)
-def _is_dense(features):
     return (lambda features: False) if isinstance(features.dtype, types.Integer) else (lambda features: True)
 
 
+@operation
 def seen(features, n, state, before):
     """The features of a state. `before` is the state before it."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(seen)
-def _seen(features, n, state, before):
     def active(features, n, state, before):
         return Active(since(features, np.int64(state)), 1)
 
@@ -152,29 +146,16 @@ def _seen(features, n, state, before):
 # --- The error ------------------------------------------------------------------------------------
 
 
-def first_sums(memory, given, off):
-    """The sums of the weights that learning begins with. P is their error."""
-    raise NotImplementedError("for kernels only")
-
-
-def about(memory, x, x_next):
-    """The entries that a step may change, with what the memory keeps of them before it: those of x and of x_next."""
-    raise NotImplementedError("for kernels only")
-
-
-def measured(memory, given, off, x, touched, sums):
-    """The error after a step, and the sums. In O(1) for one active feature and a diagonal B."""
-    raise NotImplementedError("for kernels only")
-
-
 def _is_quick(given):
     """Whether a Numba type of `Given` has one active feature in each state, and a diagonal B."""
     there = dict(zip(given.fields, given.types, strict=True))
     return isinstance(there["features"].dtype, types.Integer) and is_a(Diagonal, there["root"])
 
 
-@operation(first_sums)
-def _first_sums(memory, given, off):
+@operation
+def first_sums(memory, given, off):
+    """The sums of the weights that learning begins with. P is their error."""
+
     def quick(memory, given, off):
         return summed(memory, given)
 
@@ -186,8 +167,10 @@ def _first_sums(memory, given, off):
     return quick if _is_quick(given) else direct
 
 
-@operation(about)
-def _about(memory, x, x_next):
+@operation
+def about(memory, x, x_next):
+    """The entries that a step may change, with what the memory keeps of them before it: those of x and of x_next."""
+
     def quick(memory, x, x_next):
         i, j = np.int64(x.indices[0]), np.int64(x_next.indices[0])
         p, z = kept(memory, i)
@@ -197,8 +180,10 @@ def _about(memory, x, x_next):
     return quick if is_a(Active, x) else (lambda memory, x, x_next: None)
 
 
-@operation(measured)
-def _measured(memory, given, off, x, touched, sums):
+@operation
+def measured(memory, given, off, x, touched, sums):
+    """The error after a step, and the sums. In O(1) for one active feature and a diagonal B."""
+
     def direct(memory, given, off, x, touched, sums):
         offset(memory, x, given.target, off)
         return squared(given.root, off, memory.n), sums
@@ -257,13 +242,10 @@ def moved(memory, given, i, p, z, sums):
     return Sums(P, Q, R, max(P, sums.largest_p), max(R, sums.largest_r))
 
 
+@operation
 def squared(root, off, n):
     """‖Br‖². A sum of squares: rounding cannot turn it negative."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(squared)
-def _squared(root, off, n):
     def diagonal(root, off, n):
         total = 0.0
         for i in range(n):

@@ -44,13 +44,10 @@ def sweep(numbers, features, n, run, measure, alphas, lams, errors):
             errors[i, j] = learner(memory, own, off, given, trajectory, alphas[i], lams[j])
 
 
+@operation
 def rooted(root):
     """B, from its diagonal, or from an upper triangular matrix. A matrix of one row stands for a diagonal too."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(rooted)
-def _rooted(root):
     def matrix(root):
         rows, n = root.shape
         return Triangular(since(root, 0), n if rows == n else 0, n if rows == n else 1)
@@ -73,13 +70,10 @@ def vector_numbers(n: int, memories: int) -> int:
     return (2 * memories + 1) * n
 
 
+@operation
 def part(own, vectors, n, which, features):
     """One of the memories."""
-    raise NotImplementedError("for kernels only")
 
-
-@operation(part)
-def _part(own, vectors, n, which, features):
     def sparse(own, vectors, n, which, features):
         head, z = since(own, CARRIED + which * HEADER), 2 * which * n - 1
         return listed(n, head, since(vectors, z), since(vectors, z + n))
