@@ -152,19 +152,6 @@ def test_long_index_lists_are_checked_for_repeats():
         learner.update(1.0, np.concatenate((np.arange(100)[::-1], [7])))
 
 
-def test_predict_leaves_the_learner_as_it_was():
-    X, rewards = stream()
-    for form in (X, sparse.csr_matrix(X)):
-        learner = to.TrueOnlineTD(10, 0.1, 0.9, 0.99)
-        learner.run(form, rewards)
-        before = learner._dump_memory()
-        expected = learner.weights @ X[3]
-        for x in (X[3], np.flatnonzero(X[3]), (np.flatnonzero(X[3]), np.ones(int(X[3].sum())))):
-            assert learner.predict(x) == pytest.approx(expected, rel=1e-12)
-        for name, part in learner._dump_memory().items():
-            np.testing.assert_array_equal(part, before[name])
-
-
 def test_a_learner_holds_two_vectors_and_the_list():
     n = 1000
     learner = to.TrueOnlineTD(n, 0.1, 0.9, 0.9)

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import subprocess
 import sys
 from functools import partial
 
@@ -332,26 +331,3 @@ def test_carried_numbers_are_shown_as_a_copy():
     assert before.tolist() == [1.0, 0.0, 0.0, 0.0]
     with pytest.raises(ValueError, match="read-only"):
         learner.carried[0] = 7.0
-
-
-@pytest.mark.slow
-def test_the_file_that_derive_writes_is_a_method(tmp_path):
-    (tmp_path / "view.py").write_text(
-        "def target(k, h, R, V, gamma, lam):\n"
-        "    n_step = lambda n: sum(gamma ** (i - 1) * R[k + i] for i in range(1, n + 1)) + gamma ** n * V(k + n - 1, k + n)\n"
-        "    m = h - k\n"
-        "    return (1 - lam) * sum(lam ** (n - 1) * n_step(n) for n in range(1, m)) + lam ** (m - 1) * n_step(m)\n"
-    )
-    command = [sys.executable, "-m", "trueonline", "derive", "view.py", "--out", "derived_rule.py", "--trials", "1"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    (tmp_path / "sweep.toml").write_text(
-        'methods = ["true_online", "derived_rule.py:target"]\nstep_sizes = [0.2]\ntrace_decays = [0.5]\nruns = 2\nsteps = 20\n'
-        '[[problems]]\nkind = "random_walk"\n'
-    )
-    from trueonline.study import run, sweep_file
-
-    table = run(sweep_file.read(tmp_path / "sweep.toml"))
-    errors = {
-        name: [row["error"] for row in table.to_pylist() if row["method"] == name] for name in ("true_online", "target")
-    }
-    np.testing.assert_allclose(errors["target"], errors["true_online"], rtol=1e-10)

@@ -242,35 +242,30 @@ def offline_td(episodes: Iterable[Episode], w: np.ndarray, *, lam: float | None 
 # --- Provisional methods --------------------------------------------------------------------------
 
 
-def provisional_td(episodes: Iterable[Episode], w: np.ndarray, *, frozen: bool = False) -> Iterator[np.ndarray]:
-    """e ← ρ(γλe + αφ);  w ← w + δe + (ρ − 1)u;  u ← γ'λ'(ρu + δ̄e), with δ̄ = R + wᵀφ' − wᵀφ.
-
-    `frozen`: values are those of the weights at the episode's beginning, with which λ = 1 is Monte Carlo.
-    """
+def provisional_td(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
+    """e ← ρ(γλe + αφ);  w ← w + δe + (ρ − 1)u;  u ← γ'λ'(ρu + δ̄e), with δ̄ = R + wᵀφ' − wᵀφ."""
     for episode in episodes:
-        e, u, w_0 = np.zeros(len(w)), np.zeros(len(w)), w
+        e, u = np.zeros(len(w)), np.zeros(len(w))
         for t, reward in enumerate(episode.rewards):
             phi, phi_next, gamma, rho = episode.x[t], episode.x[t + 1], episode.discounts[t], episode.ratios[t]
-            values = w_0 if frozen else w
-            v, v_next = values @ phi, values @ phi_next
+            v, v_next = w @ phi, w @ phi_next
             e = rho * (left_behind(episode, t) * e + episode.alphas[t] * phi)
             w = w + (reward + gamma * v_next - v) * e + (rho - 1.0) * u
             u = gamma * episode.trace_decays[t] * (rho * u + (reward + v_next - v) * e)
             yield w
 
 
-def provisional_q(episodes: Iterable[Episode], w: np.ndarray, *, frozen: bool = False) -> Iterator[np.ndarray]:
+def provisional_q(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
     """e ← ργλe + αφ;  w ← w + δe + (wᵀφ − wᵀφ̄)(e − αφ) + (ρ − 1)u;  u ← γ'λ'(ρu + δ̄e + (wᵀφ − wᵀφ̄)(e − αφ)).
 
     δ = R + γ'wᵀφ̄' − wᵀφ and δ̄ = R + wᵀφ̄' − wᵀφ, with φ̄ the mean over the actions of the target policy.
     """
     for episode in episodes:
-        e, u, w_0 = np.zeros(len(w)), np.zeros(len(w)), w
+        e, u = np.zeros(len(w)), np.zeros(len(w))
         for t, reward in enumerate(episode.rewards):
             phi, gamma, rho, alpha = episode.x[t], episode.discounts[t], episode.ratios[t], episode.alphas[t]
-            values = w_0 if frozen else w
-            v, v_next = values @ phi, values @ episode.expected[t]
-            beside = v - values @ (episode.expected[t - 1] if t > 0 else phi)
+            v, v_next = w @ phi, w @ episode.expected[t]
+            beside = v - w @ (episode.expected[t - 1] if t > 0 else phi)
             e = rho * left_behind(episode, t) * e + alpha * phi
             w = w + (reward + gamma * v_next - v) * e + beside * (e - alpha * phi) + (rho - 1.0) * u
             u = gamma * episode.trace_decays[t] * (rho * u + (reward + v_next - v) * e + beside * (e - alpha * phi))

@@ -253,18 +253,6 @@ def errors_with_problem(table):
     return {tuple(row.values())[:5]: row["error"] for row in table.to_pylist()}
 
 
-def test_shares_in_one_folder_give_the_same_bits(reference, small_blocks, tmp_path, computed):
-    cases = cases_of_all_kinds()
-    assert study.run(cases, out=tmp_path, share="1/3") is None
-    assert study.run(cases, out=tmp_path, share="3/3") is None
-    found = study.run(cases, out=tmp_path, share="2/3")
-    assert errors_with_problem(found) == errors_with_problem(reference)
-    names = [task.name for case in cases for task in case.tasks()]
-    assert sorted(computed) == sorted(names), "each task belongs to one share"
-    assert study.run(cases, out=tmp_path, share="1/3").equals(found)
-    assert len(computed) == len(names), "what another share has done is done"
-
-
 OWN_ON_DASK = """
 import trueonline as to
 from trueonline.core.memory import recall, shift
@@ -343,16 +331,6 @@ def test_progress_counts_from_what_is_there_to_all(tmp_path, small_blocks):
     assert [(done, of) for _, done, of in seen] == [(3, 6), (4, 6), (5, 6), (6, 6)]
     assert seen[0][0] is None
     assert all(task.steps == 2 * 2 * 2 * 20 for task, *_ in seen[1:])
-
-
-def test_a_mistake_in_a_users_learner_is_shown_as_it_is_and_what_was_finished_is_kept(tmp_path):
-    class Broken(Eager):
-        def update(self, reward, x_next, **_):
-            raise ZeroDivisionError("a mistake")
-
-    with pytest.raises(ZeroDivisionError, match="a mistake"):
-        study.run([small(methods={"true_online": None, "broken": Broken})], out=tmp_path, threads=1)
-    assert [path.stem.split("-")[0] for path in tmp_path.iterdir()] == ["true_online"]
 
 
 def test_arguments_of_a_class_that_are_numbers_are_swept(tmp_path):
