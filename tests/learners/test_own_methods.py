@@ -2,31 +2,20 @@
 
 import copy
 import pickle
-import sys
 from functools import partial
 
 import numpy as np
 import pytest
 
 import trueonline as to
+from tests.study import small_cases
+from tests.study.small_cases import own_accumulate
 from trueonline.core.memory import decay, imprint, learn, recall, value
 from trueonline.forward import AccumulateSum
 from trueonline.learners import own
 from trueonline.learners.own import rule_of
 
-
-@to.kernel
-def own_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
-    """Accumulate TD(λ), written again."""
-    v, _, v_next = recall(memory, x, x_next)
-    delta = reward + gamma_next * v_next - v
-    decay(memory, gamma * lam)
-    imprint(memory, x, 1.0, 0.0)
-    learn(memory, alpha * delta)
-    return v, delta, v_next
-
-
-OWN = to.method(own_td, AccumulateSum, trace="accumulating")
+OWN = to.method(own_accumulate, AccumulateSum, trace="accumulating")
 SETTINGS = {"step_size": 0.1, "trace_decay": 0.8, "discount": 0.9}
 STILL = {"step_size": 0.5, "trace_decay": 0.0, "discount": 1.0}
 rng = np.random.default_rng(4)
@@ -51,7 +40,7 @@ def test_it_equals_its_definition():
 def test_adaptation_needs_the_kind_of_trace():
     assert OWN.learner(6, **SETTINGS, bound=0.5).bound == 0.5
     with pytest.raises(ValueError, match=r"trace=.*trueonline\.method"):
-        to.method(own_td, name="without").learner(6, **SETTINGS, bound=0.5)
+        to.method(own_accumulate, name="without").learner(6, **SETTINGS, bound=0.5)
 
 
 def test_it_is_saved_loaded_and_pickled(tmp_path):
@@ -91,7 +80,7 @@ def test_the_agent_is_that_of_the_package_bit_for_bit(tmp_path):
 
 def test_it_is_swept_as_a_row_a_class_and_a_kernel():
     problem = to.problems.random_mrp(5, 2, 0.1, seed=0)
-    methods = {"accumulate": None, "row": OWN, "class": OWN.learner, "kernel": own_td}
+    methods = {"accumulate": None, "row": OWN, "class": OWN.learner, "kernel": own_accumulate}
     table = to.sweep(problem, methods, [0.1, 0.5], [0.0, 0.9], runs=2, steps=30)
     errors = {name: table.filter(np.array(table["method"].to_pylist()) == name)["error"].to_numpy() for name in methods}
     for name in methods:
@@ -137,9 +126,9 @@ def test_what_is_not_a_rule_is_refused():
     with pytest.raises(TypeError, match="strange does not ask for 'fase': its parameters are phase"):
         to.method(strange, parameters={"phase": 1.0, "fase": 1.0})
     with pytest.raises(ValueError, match="may not be called 'weights'"):
-        to.method(own_td, parameters={"weights": 1.0})
+        to.method(own_accumulate, parameters={"weights": 1.0})
     with pytest.raises(ValueError, match="memory must be one of one, two, three, two traces, got 'four'"):
-        to.method(own_td, memory="four")
+        to.method(own_accumulate, memory="four")
 
 
 # --- Parameters -----------------------------------------------------------------------------------
@@ -305,8 +294,8 @@ def test_a_method_that_came_by_value_keeps_its_digest():
 def test_a_rule_that_changed_since_it_was_pickled_is_refused(monkeypatch):
     pickled = pickle.dumps(OWN.learner(6, **SETTINGS))
     monkeypatch.delitem(own._METHODS, OWN.digest)
-    monkeypatch.setattr(sys.modules[__name__], "own_td", towards_rewards)
-    with pytest.raises(ValueError, match=r"was pickled with another rule: .*own_td has changed since"):
+    monkeypatch.setattr(small_cases, "accumulate_td", towards_rewards)
+    with pytest.raises(ValueError, match=r"was pickled with another rule: .*accumulate_td has changed since"):
         pickle.loads(pickled)
 
 

@@ -1,7 +1,7 @@
 """Oracles of average reward: the methods, and the exact solutions, the slow way.
 
-The method is true online TD(λ) with R_{t+1} − R̄_t in the place of R_{t+1}, where R̄ is learned as that of differential TD(0) (Wan, Naik and
-Sutton 2021). A stream is that of `tests.oracles.prediction`, with β_t beside it.
+The method is true online TD(λ) with R_{t+1} − R̄_t in the place of R_{t+1}. R̄ is learned as that of differential TD(0) (Wan, Naik
+and Sutton 2021). A stream is that of `tests.oracles.prediction`, with β_t beside it.
 
 This file imports nothing of the package that it judges.
 """
