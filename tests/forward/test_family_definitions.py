@@ -11,7 +11,7 @@ import pytest
 
 from tests.oracles import average_reward, prediction, weighted
 from tests.oracles import family as naive
-from tests.oracles.family import Episode
+from tests.oracles.prediction import Episode
 from tests.oracles.swift import swift_td
 from trueonline import check_learner, forward
 from trueonline.forward.base import Definition

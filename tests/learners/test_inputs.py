@@ -1,13 +1,9 @@
 """Bad input: an error that says what, got and what to do, raised before anything changed."""
 
-import contextlib
-import copy
 import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import sparse
 
 import trueonline as to
@@ -247,36 +243,6 @@ def test_a_schedule_that_goes_wrong():
             with pytest.raises(ValueError, match=r"step_size\(3\) must be a finite number > 0, got"):
                 attempt()
             assert_unchanged(learner, before)
-
-
-anything = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-10, 10),
-    st.floats(),
-    st.text(max_size=3),
-    st.lists(st.integers(-2, 5), max_size=6),
-    st.lists(st.floats(), max_size=6),
-    st.tuples(st.lists(st.integers(-2, 5), max_size=4), st.lists(st.floats(), max_size=4)),
-    st.lists(st.lists(st.integers(-1, 4), max_size=3), max_size=3),
-    st.binary(max_size=4),
-    st.complex_numbers(),
-    st.dictionaries(st.integers(), st.integers(), max_size=2),
-)
-
-
-@settings(max_examples=120, deadline=None)
-@given(st.sampled_from(LEARNERS), anything, anything, anything, st.sampled_from(["start", "update", "predict", "run"]))
-def test_whatever_is_given_is_learned_from_or_refused_whole(learner_class, a, b, c, call):
-    learner = started(learner_class)
-    before = state(learner)
-    arguments = {"start": (a,), "predict": (a,), "update": (b, a, c), "run": (a, b, c)}[call]
-    copied = copy.deepcopy(arguments)
-    with contextlib.suppress(ValueError):
-        getattr(learner, call)(*arguments)
-        before = state(learner)
-    assert_unchanged(learner, before)
-    assert repr(arguments) == repr(copied)
 
 
 # --- What users hit -------------------------------------------------------------------------------

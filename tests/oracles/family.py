@@ -21,31 +21,11 @@ All are generators that yield the weights after every transition. This file impo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-
-class Episode(NamedTuple):
-    """T transitions from S_0 to S_T."""
-
-    x: Sequence[np.ndarray]  # φ_0, …, φ_T; with actions, φ(S_t, A_t)
-    rewards: Sequence[float]  # R_1, …, R_T
-    discounts: Sequence[float]  # γ_1, …, γ_T
-    trace_decays: Sequence[float]  # λ_1, …, λ_T
-    alphas: Sequence[float]  # α_0, …, α_{T−1}
-    betas: Sequence[float]  # β_0, …, β_{T−1}
-    ratios: Sequence[float]  # ρ_0, …, ρ_{T−1}
-    interests: Sequence[float]  # I_0, …, I_{T−1}
-    expected: Sequence[np.ndarray]  # φ̄_1, …, φ̄_T: with actions, the mean over the target policy's
-    over: bool = True  # False: more is to come
-    probabilities: Sequence[float] = ()  # π(A_0|S_0), …, each at most ρ and 1
-
-
-def left_behind(episode: Episode, t: int) -> float:
-    """γ_tλ_t; 0 at the beginning, where all traces are 0."""
-    return episode.discounts[t - 1] * episode.trace_decays[t - 1] if t > 0 else 0.0
+from tests.oracles.prediction import Episode, left_behind
 
 
 def off_policy_td(episodes: Iterable[Episode], w: np.ndarray, largest: float = np.inf) -> Iterator[np.ndarray]:

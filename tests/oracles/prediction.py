@@ -22,13 +22,18 @@ WeightsAndTraces = Iterator[tuple[np.ndarray, np.ndarray]]
 
 
 class Episode(NamedTuple):
-    """T transitions from S_0 to S_T."""
+    """T transitions from S_0 to S_T. Oracles of methods that ignore a part look at it no more than the methods do."""
 
-    x: Sequence[np.ndarray]  # φ_0, …, φ_T
+    x: Sequence[np.ndarray]  # φ_0, …, φ_T; with actions, φ(S_t, A_t)
     rewards: Sequence[float]  # R_1, …, R_T
     discounts: Sequence[float]  # γ_1, …, γ_T
     trace_decays: Sequence[float]  # λ_1, …, λ_T
     alphas: Sequence[float]  # α_0, …, α_{T−1}
+    betas: Sequence[float] = ()  # β_0, …, β_{T−1}
+    ratios: Sequence[float] = ()  # ρ_0, …, ρ_{T−1}
+    interests: Sequence[float] = ()  # I_0, …, I_{T−1}
+    expected: Sequence[np.ndarray] = ()  # φ̄_1, …, φ̄_T: with actions, the mean over the target policy's
+    probabilities: Sequence[float] = ()  # π(A_0|S_0), …, each at most ρ and 1
     over: bool = True  # False: more is to come, so that an offline method must still wait
 
 

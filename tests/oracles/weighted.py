@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.oracles.family import Episode, left_behind
+from tests.oracles.prediction import Episode, left_behind
 
 
 class Step(NamedTuple):
