@@ -24,7 +24,6 @@ SECTIONS = (
     "exactness",
     "start_up",
     "peers",
-    "memory",
     "atari",
     "atari_prediction",
     "mountain_car",
