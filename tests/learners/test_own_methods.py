@@ -89,8 +89,9 @@ def test_it_is_swept_as_a_row_a_class_and_a_kernel():
 
 def test_a_rule_says_what_it_asks_for():
     @to.kernel
-    def weighed(memory, x, reward, x_next, alpha, beta, gamma_next, rho, interest):
+    def weighed(memory, x, reward, x_next, alpha, beta, gamma_next, rho, interest, carried):
         v, _, v_next = recall(memory, x, x_next)
+        carried[0] += 1.0
         decay(memory, 0.0)
         imprint(memory, x, rho * interest, 0.0)
         learn(memory, (alpha + beta) * (reward + gamma_next * v_next - v))
@@ -105,6 +106,12 @@ def test_a_rule_says_what_it_asks_for():
     learner.start(0)
     learner.update(1.0, None, ratio=0.5, interest=0.5)
     np.testing.assert_allclose(learner.weights, [0.125, 0.0])
+    before = learner.carried
+    learner.start(0)
+    learner.update(1.0, None)
+    assert before.tolist() == [1.0, 0.0, 0.0, 0.0] != learner.carried.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        learner.carried[0] = 7.0
     with pytest.raises(TypeError, match="takes no x_expected: it takes ratio and interest"):
         learner.update(1.0, 1, x_expected=0)
     with pytest.raises(TypeError, match="agents have one vector of weights"):
@@ -303,20 +310,3 @@ def test_a_rule_that_changed_since_it_was_pickled_is_refused(monkeypatch):
 def test_an_unknown_constant_is_refused(wrong):
     with pytest.raises(ValueError, match="constants must be a tuple of names among gamma, lam, alpha"):
         to.method(towards_rewards, constants=wrong)
-
-
-def test_carried_numbers_are_shown_as_a_copy():
-    @to.kernel
-    def counting(memory, x, reward, carried):
-        v = value(memory, x)
-        carried[0] += 1.0
-        return v, reward - v, 0.0
-
-    learner = to.method(counting).learner(3, **STILL)
-    learner.start(0)
-    learner.update(1.0, 1)
-    before = learner.carried
-    learner.update(1.0, 2)
-    assert before.tolist() == [1.0, 0.0, 0.0, 0.0]
-    with pytest.raises(ValueError, match="read-only"):
-        learner.carried[0] = 7.0
