@@ -43,10 +43,10 @@ TESTS = {
     "files": ("learners/test_saving.py", "control/test_agent_saving.py", "streams/test_output.py", "study/test_writer.py",
               "study/test_survival.py", "streams/test_predict_resuming.py", "streams/test_alerts.py", "test_hostile.py"),
 }  # fmt: skip
-# Keeps the order of the command, which the project's own hook changes, and puts long tests last.
+# Keeps the order of the command, which the project's own hook changes, and puts tests last that are apart.
 ORDER = """\n
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.get_closest_marker("long") is not None)
+    items.sort(key=lambda item: item.get_closest_marker("apart") is not None)
 """
 RUNNING: set[subprocess.Popen] = set()
 
