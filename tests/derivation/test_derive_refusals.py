@@ -126,8 +126,6 @@ def test_a_weight_made_of_the_time_is_told_apart_from_a_target_that_does_not_fac
 @pytest.mark.parametrize(
     "view",
     [
-        gamma_return,
-        two_steps,
         odd_updates_grow_otherwise,
         lambda k, h, R: sum(R[i] / (i - k) for i in range(k + 1, h + 1)),  # of the age, not of the time
         lambda k, h, R, V, gamma, lam: INVERSE[k] * newest_weights(k, h, R, V, gamma, lam),

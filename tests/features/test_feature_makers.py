@@ -129,10 +129,8 @@ def environment(gymnasium, name):
     ("name", "kind", "maker", "n_features", "n_active"),
     [
         ("MountainCar", "auto", TileCoder, 8 * 8**2, 8),
-        ("CartPole", "auto", TileCoder, 8 * 8**4, 8),
         ("Acrobot", "tiles", TileCoder, 8 * 5**6, 8),
         ("MountainCar", "fourier", Fourier, 4**2, 4**2),
-        ("Acrobot", "fourier", Fourier, 4**6, 4**6),
         ("Taxi", "auto", Table, 500, 1),
         ("FrozenLake", "table", Table, 16, 1),
         ("Blackjack", "auto", Table, 32 * 11 * 2, 1),

@@ -137,13 +137,6 @@ def test_a_learner_class_of_ones_own_is_swept_like_the_packages_kernel(learner_c
         assert error == pytest.approx(found["true_online", *rest], rel=1e-9)
 
 
-def test_names_are_the_users_choice_and_a_rule_may_have_several():
-    table = to.sweep(MRP, {"replace": to.AccumulateTD, "a rule": to.AccumulateTD}, [0.1], [0.9], runs=1, steps=20)
-    found = errors(table)
-    assert {key[0] for key in found} == {"replace", "a rule"}
-    assert len(set(found.values())) == 1
-
-
 def test_a_problem_of_ones_own_needs_five_things_only():
     found = errors(to.sweep(Ring(), step_sizes=[0.2], trace_decays=[0.0, 0.8], runs=2, steps=STEPS, seed=SEED))
     assert {method for method, *_ in found} == {"accumulate", "true_online"}
