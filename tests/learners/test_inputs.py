@@ -231,15 +231,13 @@ def test_update_before_start():
             learner.update(1.0, 0)
 
 
-def test_a_schedule_that_goes_wrong():
+@every_learner
+def test_a_schedule_that_goes_wrong(learner_class):
     for value in (NAN, 0.0, "x", None, True):
-        learner = to.TrueOnlineTD(N, lambda t, value=value: 0.1 if t < 3 else value, 0.9, 0.9)
+        learner = learner_class(N, lambda t, value=value: 0.1 if t < 3 else value, 0.9, 0.9)
         learner.run([0, 1, 2, 3], [1.0, 1.0, 1.0])
         before = state(learner)
-        for attempt in (
-            lambda learner=learner: learner.update(1.0, 0),
-            lambda learner=learner: learner.run([3, 0], [1.0]),
-        ):
+        for attempt in (lambda: learner.update(1.0, 0), lambda: learner.run([3, 0], [1.0])):  # noqa: B023
             with pytest.raises(ValueError, match=r"step_size\(3\) must be a finite number > 0, got"):
                 attempt()
             assert_unchanged(learner, before)

@@ -399,6 +399,7 @@ def test_a_saved_state_is_what_it_was(x, tmp_path):
         assert type(back_again) is type(x)
         assert np.asarray(back_again).dtype == np.asarray(x).dtype
         np.testing.assert_array_equal(back_again, x)
+    assert other.update(1.0, None) == learner.update(1.0, None) != 1.0, "the value of the state counts"
 
 
 def test_what_cannot_be_saved_or_loaded_is_told(tmp_path):
