@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
+from tests.forward.test_family_definitions import assert_same, differ
 from tests.oracles import prediction as naive
 from trueonline.forward import interim_lambda_return, lambda_return, n_step_returns
 
@@ -42,14 +43,6 @@ def followed(learner, stream: Stream, what: str = "weights") -> np.ndarray:
         learner.update(float(reward), stream.x[t + 1], float(stream.discounts[t]), float(stream.trace_decays[t]))
         result.append(getattr(learner, what))
     return np.array(result)
-
-
-def assert_same(actual, wanted, tolerance: float = 1e-12) -> None:
-    np.testing.assert_allclose(actual, wanted, rtol=0.0, atol=tolerance * np.abs(wanted).max())
-
-
-def differ(actual, wanted) -> bool:
-    return bool(np.abs(actual - wanted).max() > 1e-3 * np.abs(wanted).max())
 
 
 # --- Theorem 1 (section 3.1, proof in Appendix A) -------------------------------------------------

@@ -300,11 +300,9 @@ OF_OTHERS = [
         "TrueOnlineTD takes no initial_step_size: its step-sizes do not come from",
     ),
     (to.WISTD, {"bound": 1.0}, "WISTD takes neither bound nor meta_step_size"),
-    (to.WISTD, {"meta_step_size": 0.01}, "WISTD takes neither bound nor meta_step_size"),
     (to.WISTD, {"initial_step_size": 0.0}, "initial_step_size must be"),
     (to.WISGTD, {}, "WISGTD needs second_step_size"),
     (to.SwiftTD, {"theta": 0.1}, "SwiftTD takes no argument 'theta': use meta_step_size"),
-    (to.SwiftTD, {"second_step_size": 0.1}, "SwiftTD takes no argument 'second_step_size'"),
 ]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from tests.study.small_cases import mean_error
+from tests.study.small_cases import errors, mean_error
 from trueonline import study
 from trueonline.core.compiling.kernels import kernel
 from trueonline.methods import gtd, true_online_gtd
@@ -37,11 +37,6 @@ PROBLEMS = {
 
 def oracle(problem, *setting, **more):
     return mean_error(problem, *setting, steps=STEPS, seed=SEED, **more)
-
-
-def errors(table):
-    """(method, α, λ, run) → error."""
-    return {tuple(row.values())[:4]: row["error"] for row in table.to_pylist()}
 
 
 # --- The engine -----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pyarrow.compute
 import pytest
 
 import trueonline as to
-from tests.study.small_cases import MRP, SEEN, Eager, Ring, mean_error, own_accumulate, small
+from tests.study.small_cases import MRP, SEEN, Eager, Ring, errors, mean_error, own_accumulate, small
 from trueonline import study
 from trueonline.study import cases as cases_module
 from trueonline.study.storage.store import Store
@@ -20,11 +20,6 @@ from trueonline.study.storage.store import Store
 COLUMNS = ["method", "step_size", "trace_decay", "run", "error"]
 STEPS, RUNS, SEED = 60, 3, 5
 ALPHAS, LAMS = (0.01, 0.2, 0.7), (0.0, 0.5, 0.9, 1.0)
-
-
-def errors(table):
-    """(method, α, λ, run) → error."""
-    return {tuple(row.values())[:4]: row["error"] for row in table.to_pylist()}
 
 
 # --- The numbers ----------------------------------------------------------------------------------

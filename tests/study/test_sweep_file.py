@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
+from tests.study.small_cases import names
 from trueonline import catalog, study
 from trueonline.study import sweep_file
 
@@ -16,10 +17,6 @@ pytestmark = pytest.mark.usefixtures("small_heap")
 MRP = to.problems.random_mrp(10, 3, 0.1, seed=1)
 GRID = "step_sizes = [0.1]\ntrace_decays = [0.5]\nruns = 2\nsteps = 10\nseed = 4\n"
 RANDOM = '[[problems]]\nkind = "random_mrp"\nk = 10\nb = 3\nsigma = 0.1\n'
-
-
-def names(case):
-    return [task.name for task in case.tasks()]
 
 
 @pytest.fixture

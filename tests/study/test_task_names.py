@@ -10,16 +10,12 @@ import pytest
 
 import trueonline as to
 from tests.study.own_rules import late_decay
-from tests.study.small_cases import MRP, SEEN, Eager, Ring, own_accumulate, small
+from tests.study.small_cases import MRP, SEEN, Eager, Ring, names, own_accumulate, small
 from trueonline import study
 from trueonline.core.compiling import identity, sources, user_file
 from trueonline.study.storage.store import Store
 
 pytestmark = pytest.mark.usefixtures("small_heap")
-
-
-def names(case):
-    return [task.name for task in case.tasks()]
 
 
 class First(Eager):
