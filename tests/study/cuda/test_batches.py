@@ -117,9 +117,13 @@ def test_tasks_of_one_case_are_side_by_side_where_batches_are_small(small_blocks
         assert {task.method for task in some} == {"accumulate", "true_online"}
 
 
-def test_problems_with_and_without_ratios_may_be_in_one_batch():
-    """Whether there are any is known from trajectories alone. One ratio stands for those of all steps."""
-    tasks = [task for problem in (Ring(), Weighted()) for task in case(problem, {"gtd": None}).tasks()]
+@pytest.mark.parametrize(
+    "problems", [(Ring(), Weighted()), (MRP, random_mrp(10, 3, 0.2, seed=2))], ids=["ratios", "values"]
+)
+def test_problems_of_one_shape_are_in_one_batch(problems):
+    """Whether there are ratios is known from trajectories alone. One ratio stands for those of all steps."""
+    tasks = [task for problem in problems for task in case(problem, {"gtd": None}).tasks()]
+    assert len(list(batches.plan(tasks, 1e9, 1e9))) == 1
     assert results(tasks) == computed(tasks)
 
 
