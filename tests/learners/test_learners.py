@@ -103,6 +103,16 @@ def test_a_schedule_counts_what_was_learned_from():
     assert learner.steps == 0
 
 
+def test_what_one_transition_is_told_is_not_that_of_the_next():
+    told, spelt = (to.EmphaticTD(3, 0.1, 0.9, 0.9) for _ in range(2))
+    for learner, usual in ((told, {}), (spelt, {"ratio": 1.0, "interest": 1.0})):
+        learner.start(0)
+        learner.update(1.0, 1, ratio=0.5, interest=0.0)
+        for state in (2, 0):
+            learner.update(1.0, state, **usual)
+    np.testing.assert_array_equal(told.weights, spelt.weights)
+
+
 def test_divergence_shows_and_is_told():
     states = np.random.default_rng(0).integers(3, size=4000)
     learner = to.AccumulateTD(3, 1.0, 0.99, 0.99)
