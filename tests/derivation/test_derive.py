@@ -122,7 +122,6 @@ def first_weights_differ(found, steps=3, n=2):
         (lambda_return, None),
         (weighted, None),
         (watkins, None),
-        (clipped, ratio_step),
         (off_policy_lambda_return, feature_ratio_step),
     ],
 )

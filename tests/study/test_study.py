@@ -243,13 +243,15 @@ def errors_with_problem(table):
 
 OWN_ON_DASK = """
 import trueonline as to
-from trueonline.core.memory import recall, shift
+from trueonline.core.memory import decay, imprint, learn, recall
 
 @to.kernel
-def td_0(memory, x, reward, x_next, alpha, gamma_next):
+def accumulate_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
     v, _, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
-    shift(memory, x, alpha * delta)
+    decay(memory, gamma * lam)
+    imprint(memory, x, 1.0, 0.0)
+    learn(memory, alpha * delta)
     return v, delta, v_next
 
 class Wrapped:
@@ -259,7 +261,7 @@ class Wrapped:
     weights = property(lambda self: self.inner.weights)
 
 if __name__ == "__main__":
-    methods = {"accumulate": None, "kernel": td_0, "class": Wrapped}
+    methods = {"accumulate": None, "kernel": accumulate_td, "class": Wrapped}
     case = to.study.Case(to.problems.random_walk(), methods, (0.1,), (0.0,), runs=1, steps=30)
     alone = to.study.Case(case.problem, {"accumulate": None}, (0.1,), (0.0,), runs=1, steps=30)
     found = to.study.run([case, case], engine="dask", threads=1)["error"].to_pylist()
