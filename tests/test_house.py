@@ -62,6 +62,14 @@ def test_files_that_are_tested_first_or_with_the_lowest_versions_are_there():
     assert [name for name in lowest.TESTS if not (ROOT / "tests" / name).exists()] == []
 
 
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("*.md")), ids=lambda path: path.stem
+)  # Sphinx checks the links of docs/
+def test_links_lead_to_files_that_exist(page):
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))
+    assert [target for target in targets if "://" not in target and not (ROOT / target).exists()] == []
+
+
 def test_paths_in_contributing_and_in_the_workflows_lead_somewhere():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     named = {name for name in re.findall(r"`([\w./-]+)`", text) if "/" in name or re.search(r"\.(py|md|toml)$", name)}

@@ -36,17 +36,18 @@ TESTS = {
     "methods": ("methods", "checks", "test_catalog.py", "learners", "study/test_sweep_body.py", "control", "forward"),
     "core": ("core", "methods", "checks", "learners", "study/test_sweep_body.py", "study/test_task_names.py",
              "test_catalog.py", "control", "streams/test_horde.py"),
-    "learners": ("learners", "methods", "checks", "test_catalog.py", "control", "forward", "streams/test_predictor.py"),
+    "learners": ("learners", "methods", "checks", "test_catalog.py", "control", "forward", "streams/test_predictor.py",
+                 "derivation/test_derive_diagonal.py"),
     "inputs": ("learners", "features", "problems", "forward", "methods", "control", "study/test_study.py", "streams/test_horde.py"),
     "study": ("study", "study/cuda", "lab/test_paper.py", "learners/test_own_methods.py"),
     "forward": ("forward", "checks", "test_catalog.py", "methods", "learners", "control"),
     "files": ("learners/test_saving.py", "control/test_agent_saving.py", "streams/test_output.py", "study/test_writer.py",
               "study/test_survival.py", "streams/test_predict_resuming.py", "streams/test_alerts.py", "test_hostile.py"),
 }  # fmt: skip
-# Keeps the order of the command, which the project's own hook changes, and puts long tests last.
+# Keeps the order of the command, which the project's own hook changes, and puts tests last that are apart.
 ORDER = """\n
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.get_closest_marker("long") is not None)
+    items.sort(key=lambda item: item.get_closest_marker("apart") is not None)
 """
 RUNNING: set[subprocess.Popen] = set()
 

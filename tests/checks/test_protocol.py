@@ -190,12 +190,6 @@ def test_a_sweep_takes_no_weights_that_would_be_broadcast_or_cut(weights, messag
         to.sweep(BAIRD, {"own": told}, **GRID)
 
 
-def test_a_sweep_says_which_method_a_class_lacks():
-    lacking = type("Lacking", (), {"__init__": TDRC.__init__, "update": TDRC.update})
-    with pytest.raises(TypeError, match=r"Lacking has no start: a learner must have start\(x\)"):
-        to.sweep(BAIRD, {"own": lacking}, **GRID)
-
-
 def test_an_argument_with_a_default_that_no_transition_has_is_left_alone():
     assert protocol_of(updates("discount=None", "verbose=False")).named == {"discount"}
     assert protocol_of(to.TrueOnlineGTD).named == {"discount", "trace_decay", "ratio"}

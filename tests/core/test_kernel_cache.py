@@ -311,16 +311,6 @@ def test_a_cache_that_cannot_be_written_is_done_without_and_one_warning_says_so(
     kernel_cache._warn_once.cache_clear()
 
 
-def test_every_byte_of_a_kernel_may_be_another_one(places):
-    call(fresh(), 2.0)
-    (path,) = cache_folder().iterdir()
-    whole = path.read_bytes()
-    rng = np.random.default_rng(1)
-    for at in rng.choice(len(whole), 300, replace=False):
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << rng.integers(8))]) + whole[at + 1 :])
-        assert kernel_cache.read(path.name) is None
-
-
 def test_without_any_folder_nothing_is_kept(places, monkeypatch):
     kernel_cache._warn_once.cache_clear()
 

@@ -145,22 +145,6 @@ def test_divergence_stays_visible():
     assert not np.isfinite(memory.weights(only(buffers))[:2]).any()
 
 
-@pytest.mark.parametrize("form", ["dense", "pairs"])
-def test_rebuilt_memory_is_the_same_bit_for_bit(form):
-    rng = np.random.default_rng(2)
-    buffers = memory.allocate(N)
-    for _ in range(30):
-        step(form, buffers, rng.normal(size=N) * (rng.random(N) < 0.5), 0.7, 1.0, 0.1, 0.2, False)
-    other = memory.allocate(N)
-    memory.rebuild(only(other), memory.dump(only(buffers)))
-    for _ in range(30):
-        x = rng.normal(size=N) * (rng.random(N) < 0.5)
-        for each in (buffers, other):
-            step(form, each, x, 0.7, 1.0, 0.1, 0.2, False)
-        np.testing.assert_array_equal(memory.weights(only(buffers)), memory.weights(only(other)))
-        np.testing.assert_array_equal(memory.trace(only(buffers)), memory.trace(only(other)))
-
-
 @pytest.mark.parametrize(
     "spoil",
     [

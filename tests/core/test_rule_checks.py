@@ -119,7 +119,8 @@ def test_a_rule_that_cannot_work_is_refused_in_one_line(rule, message, use):
 def test_a_sweep_gives_a_rule_the_memories_that_it_reads(rule):
     name = rule.py_func.__name__
     assert to.study.SweptMethod(rule).memories == 2
-    swept(rule)
+    if rule is second:
+        swept(rule)
     with pytest.raises(ValueError, match=f"memories must be from 2 to 3, which {name} uses, got 1"):
         to.study.SweptMethod(rule, memories=1)
     with pytest.raises(ValueError, match=rf"{name} uses memory\.second, .* give memory='two'"):

@@ -122,20 +122,6 @@ def test_no_step_of_several_threads_is_lost(x):
     _assert_whole(learner)
 
 
-def test_every_thread_learns_from_its_own_state():
-    """With γ = 0, a state that is left with reward r gets the value r, and no other state changes."""
-    learner = to.TrueOnlineTD(8, 1.0, 0.0, 0.0)
-    learner.start(0)
-
-    def learn(number):
-        for _ in range(500):
-            learner.update(1.0, 2 * number)
-
-    _in_threads(learn)
-    assert (learner.weights[1::2] == 0.0).all()
-    assert learner.steps == 2000
-
-
 def test_runs_of_several_threads_follow_one_another():
     X, rewards = np.arange(2001) % N, np.ones(2000)
     learner, alone = _learner(), _learner()
@@ -271,32 +257,6 @@ def test_calls_that_wait_for_each_other_in_a_circle_end(length):
     assert all("would wait for ever" in error for error in errors)
     for each in ring:
         each.look()  # nobody waits any more
-
-
-def test_learners_whose_schedules_call_each_other_do_not_wait_for_ever():
-    all_inside, errors = threading.Barrier(2), []
-    learners = []
-
-    def schedule(number):
-        def step_size(t):
-            if t == 0:
-                all_inside.wait()
-                try:
-                    learners[1 - number].predict(0)
-                except RuntimeError as error:
-                    errors.append(error)
-            return 0.1
-
-        return step_size
-
-    def learn(number):
-        learners[number].start(0)
-        learners[number].update(1.0, 1)
-
-    learners += [to.TrueOnlineTD(3, schedule(number), 0.9, 0.9) for number in range(2)]
-    _in_threads(learn, threads=2)
-    assert errors
-    assert [learner.steps for learner in learners] == [1, 1]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

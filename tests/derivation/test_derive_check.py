@@ -7,7 +7,6 @@ import pytest
 import sympy as sp
 
 from tests.derivation.forward_views import (
-    cautious_sarsa,
     clipped,
     derived,
     td_zero,
@@ -24,11 +23,9 @@ from trueonline.derivation.writing import KERNEL, TEXT, written
 @pytest.mark.parametrize(
     ("view", "step"),
     [
-        (lambda_return, None),
         (clipped, ratio_step),
         (undiscounted, None),
         (watkins, None),
-        (cautious_sarsa, None),
         (weighted, None),
     ],
 )

@@ -64,13 +64,10 @@ def test_the_method_is_written_to_a_file(run, tmp_path):
     ("text", "options", "said"),
     [
         ("", (), "there are none at all"),
-        ("def target(t, T, R): return R[T]", (), "there are target(t, T, R)"),
         ("def a(k, h, R): return R[h]\ndef b(k, h, R): return R[h]", (), "there are a, b"),
         ("def a(k, h, R): return R[h]", ("--function", "c"), "there is no function c(k, h, …); there are a"),
         ("def a(k, h, R): return R[h + 1]", (), "beyond the horizon"),
-        ("def a(k, h, R): return R[k + 1] + R[h]", (), "need R_t, which is not at hand then"),
         ("def a(", (), "cannot be run: SyntaxError"),
-        ("import nothing_of_that_name", (), "cannot be run: ModuleNotFoundError"),
         ("1 / 0", (), "cannot be run: ZeroDivisionError"),
     ],
 )

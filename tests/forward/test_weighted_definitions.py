@@ -4,24 +4,7 @@ import numpy as np
 import pytest
 
 from tests.forward.test_family_definitions import SEEDS, assert_same, drawn, followed, made, weights_0
-from tests.oracles import weighted as naive
 from trueonline import forward
-
-
-@SEEDS
-def test_forward_and_backward_view_of_the_theorem_are_the_same(seed):
-    """For any matrices, vectors and numbers: no method is behind them."""
-    rng = np.random.default_rng(seed)
-    T, n = 12, 4
-    steps = [
-        naive.Step(rng.normal(size=(n, n)) / 2, *rng.normal(size=(2, n)), *rng.normal(size=2), *rng.normal(size=4))
-        for _ in range(T)
-    ]
-    start = rng.normal(size=n)
-    view = naive.BackwardView(start)
-    found = np.array([view.step(step) for step in steps])
-    assert_same(found, [naive.forward_view(steps[: t + 1], start) for t in range(T)])
-    assert np.abs(np.diff(found, axis=0)).max() > 0.1
 
 
 @SEEDS

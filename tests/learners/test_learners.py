@@ -103,6 +103,16 @@ def test_a_schedule_counts_what_was_learned_from():
     assert learner.steps == 0
 
 
+def test_what_one_transition_is_told_is_not_that_of_the_next():
+    told, spelt = (to.EmphaticTD(3, 0.1, 0.9, 0.9) for _ in range(2))
+    for learner, usual in ((told, {}), (spelt, {"ratio": 1.0, "interest": 1.0})):
+        learner.start(0)
+        learner.update(1.0, 1, ratio=0.5, interest=0.0)
+        for state in (2, 0):
+            learner.update(1.0, state, **usual)
+    np.testing.assert_array_equal(told.weights, spelt.weights)
+
+
 def test_divergence_shows_and_is_told():
     states = np.random.default_rng(0).integers(3, size=4000)
     learner = to.AccumulateTD(3, 1.0, 0.99, 0.99)
@@ -150,19 +160,6 @@ def test_long_index_lists_are_checked_for_repeats():
     learner.update(1.0, np.random.default_rng(8).permutation(1000)[:500])
     with pytest.raises(ValueError, match="index 7 more than once"):
         learner.update(1.0, np.concatenate((np.arange(100)[::-1], [7])))
-
-
-def test_predict_leaves_the_learner_as_it_was():
-    X, rewards = stream()
-    for form in (X, sparse.csr_matrix(X)):
-        learner = to.TrueOnlineTD(10, 0.1, 0.9, 0.99)
-        learner.run(form, rewards)
-        before = learner._dump_memory()
-        expected = learner.weights @ X[3]
-        for x in (X[3], np.flatnonzero(X[3]), (np.flatnonzero(X[3]), np.ones(int(X[3].sum())))):
-            assert learner.predict(x) == pytest.approx(expected, rel=1e-12)
-        for name, part in learner._dump_memory().items():
-            np.testing.assert_array_equal(part, before[name])
 
 
 def test_a_learner_holds_two_vectors_and_the_list():

@@ -2,32 +2,20 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 from functools import partial
 
 import numpy as np
 import pytest
 
 import trueonline as to
+from tests.study import small_cases
+from tests.study.small_cases import own_accumulate
 from trueonline.core.memory import decay, imprint, learn, recall, value
 from trueonline.forward import AccumulateSum
 from trueonline.learners import own
 from trueonline.learners.own import rule_of
 
-
-@to.kernel
-def own_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
-    """Accumulate TD(λ), written again."""
-    v, _, v_next = recall(memory, x, x_next)
-    delta = reward + gamma_next * v_next - v
-    decay(memory, gamma * lam)
-    imprint(memory, x, 1.0, 0.0)
-    learn(memory, alpha * delta)
-    return v, delta, v_next
-
-
-OWN = to.method(own_td, AccumulateSum, trace="accumulating")
+OWN = to.method(own_accumulate, AccumulateSum, trace="accumulating")
 SETTINGS = {"step_size": 0.1, "trace_decay": 0.8, "discount": 0.9}
 STILL = {"step_size": 0.5, "trace_decay": 0.0, "discount": 1.0}
 rng = np.random.default_rng(4)
@@ -52,7 +40,7 @@ def test_it_equals_its_definition():
 def test_adaptation_needs_the_kind_of_trace():
     assert OWN.learner(6, **SETTINGS, bound=0.5).bound == 0.5
     with pytest.raises(ValueError, match=r"trace=.*trueonline\.method"):
-        to.method(own_td, name="without").learner(6, **SETTINGS, bound=0.5)
+        to.method(own_accumulate, name="without").learner(6, **SETTINGS, bound=0.5)
 
 
 def test_it_is_saved_loaded_and_pickled(tmp_path):
@@ -92,7 +80,7 @@ def test_the_agent_is_that_of_the_package_bit_for_bit(tmp_path):
 
 def test_it_is_swept_as_a_row_a_class_and_a_kernel():
     problem = to.problems.random_mrp(5, 2, 0.1, seed=0)
-    methods = {"accumulate": None, "row": OWN, "class": OWN.learner, "kernel": own_td}
+    methods = {"accumulate": None, "row": OWN, "class": OWN.learner, "kernel": own_accumulate}
     table = to.sweep(problem, methods, [0.1, 0.5], [0.0, 0.9], runs=2, steps=30)
     errors = {name: table.filter(np.array(table["method"].to_pylist()) == name)["error"].to_numpy() for name in methods}
     for name in methods:
@@ -101,8 +89,9 @@ def test_it_is_swept_as_a_row_a_class_and_a_kernel():
 
 def test_a_rule_says_what_it_asks_for():
     @to.kernel
-    def weighed(memory, x, reward, x_next, alpha, beta, gamma_next, rho, interest):
+    def weighed(memory, x, reward, x_next, alpha, beta, gamma_next, rho, interest, carried):
         v, _, v_next = recall(memory, x, x_next)
+        carried[0] += 1.0
         decay(memory, 0.0)
         imprint(memory, x, rho * interest, 0.0)
         learn(memory, (alpha + beta) * (reward + gamma_next * v_next - v))
@@ -117,6 +106,12 @@ def test_a_rule_says_what_it_asks_for():
     learner.start(0)
     learner.update(1.0, None, ratio=0.5, interest=0.5)
     np.testing.assert_allclose(learner.weights, [0.125, 0.0])
+    before = learner.carried
+    learner.start(0)
+    learner.update(1.0, None)
+    assert before.tolist() == [1.0, 0.0, 0.0, 0.0] != learner.carried.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        learner.carried[0] = 7.0
     with pytest.raises(TypeError, match="takes no x_expected: it takes ratio and interest"):
         learner.update(1.0, 1, x_expected=0)
     with pytest.raises(TypeError, match="agents have one vector of weights"):
@@ -138,9 +133,9 @@ def test_what_is_not_a_rule_is_refused():
     with pytest.raises(TypeError, match="strange does not ask for 'fase': its parameters are phase"):
         to.method(strange, parameters={"phase": 1.0, "fase": 1.0})
     with pytest.raises(ValueError, match="may not be called 'weights'"):
-        to.method(own_td, parameters={"weights": 1.0})
+        to.method(own_accumulate, parameters={"weights": 1.0})
     with pytest.raises(ValueError, match="memory must be one of one, two, three, two traces, got 'four'"):
-        to.method(own_td, memory="four")
+        to.method(own_accumulate, memory="four")
 
 
 # --- Parameters -----------------------------------------------------------------------------------
@@ -307,8 +302,8 @@ def test_a_method_that_came_by_value_keeps_its_digest():
 def test_a_rule_that_changed_since_it_was_pickled_is_refused(monkeypatch):
     pickled = pickle.dumps(OWN.learner(6, **SETTINGS))
     monkeypatch.delitem(own._METHODS, OWN.digest)
-    monkeypatch.setattr(sys.modules[__name__], "own_td", towards_rewards)
-    with pytest.raises(ValueError, match=r"was pickled with another rule: .*own_td has changed since"):
+    monkeypatch.setattr(small_cases, "accumulate_td", towards_rewards)
+    with pytest.raises(ValueError, match=r"was pickled with another rule: .*accumulate_td has changed since"):
         pickle.loads(pickled)
 
 
@@ -316,43 +311,3 @@ def test_a_rule_that_changed_since_it_was_pickled_is_refused(monkeypatch):
 def test_an_unknown_constant_is_refused(wrong):
     with pytest.raises(ValueError, match="constants must be a tuple of names among gamma, lam, alpha"):
         to.method(towards_rewards, constants=wrong)
-
-
-def test_carried_numbers_are_shown_as_a_copy():
-    @to.kernel
-    def counting(memory, x, reward, carried):
-        v = value(memory, x)
-        carried[0] += 1.0
-        return v, reward - v, 0.0
-
-    learner = to.method(counting).learner(3, **STILL)
-    learner.start(0)
-    learner.update(1.0, 1)
-    before = learner.carried
-    learner.update(1.0, 2)
-    assert before.tolist() == [1.0, 0.0, 0.0, 0.0]
-    with pytest.raises(ValueError, match="read-only"):
-        learner.carried[0] = 7.0
-
-
-@pytest.mark.slow
-def test_the_file_that_derive_writes_is_a_method(tmp_path):
-    (tmp_path / "view.py").write_text(
-        "def target(k, h, R, V, gamma, lam):\n"
-        "    n_step = lambda n: sum(gamma ** (i - 1) * R[k + i] for i in range(1, n + 1)) + gamma ** n * V(k + n - 1, k + n)\n"
-        "    m = h - k\n"
-        "    return (1 - lam) * sum(lam ** (n - 1) * n_step(n) for n in range(1, m)) + lam ** (m - 1) * n_step(m)\n"
-    )
-    command = [sys.executable, "-m", "trueonline", "derive", "view.py", "--out", "derived_rule.py", "--trials", "1"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    (tmp_path / "sweep.toml").write_text(
-        'methods = ["true_online", "derived_rule.py:target"]\nstep_sizes = [0.2]\ntrace_decays = [0.5]\nruns = 2\nsteps = 20\n'
-        '[[problems]]\nkind = "random_walk"\n'
-    )
-    from trueonline.study import run, sweep_file
-
-    table = run(sweep_file.read(tmp_path / "sweep.toml"))
-    errors = {
-        name: [row["error"] for row in table.to_pylist() if row["method"] == name] for name in ("true_online", "target")
-    }
-    np.testing.assert_allclose(errors["target"], errors["true_online"], rtol=1e-10)

@@ -6,7 +6,8 @@
 import numpy as np
 import pytest
 
-from tests.oracles.family import Episode, provisional_q, provisional_td
+from tests.oracles.family import provisional_q, provisional_td
+from tests.oracles.prediction import Episode
 from trueonline import ProvisionalQ, ProvisionalTD
 from trueonline.core import memory, two_traces
 
@@ -46,7 +47,7 @@ class Drawn:
                 cut = bool(self.starts[t + 1])  # no transition leads into a row that begins anew
                 last = t - cut
                 part = slice(first, last + 1)
-                given = {"betas": (), "interests": (), "expected": self.expected[first + 1 : last + 2]}
+                given = {"expected": self.expected[first + 1 : last + 2]}
                 names = ("rewards", "discounts", "trace_decays", "alphas", "ratios")
                 given |= {name: getattr(self, name)[part] for name in names}
                 yield Episode(x=self.x[first : last + 2], **given)
@@ -156,7 +157,7 @@ def test_many_features_few_of_them_traced(method):
     constants = {
         name: np.full(T, value) for name, value in (("discounts", 0.95), ("trace_decays", 0.9), ("alphas", 0.05))
     }
-    episode = Episode(X, rewards, ratios=ratios, betas=(), interests=(), expected=X[1:], **constants)
+    episode = Episode(X, rewards, ratios=ratios, expected=X[1:], **constants)
     *_, wanted = ORACLES[method]([episode], np.zeros(n))
     learner = method(n, 0.05, 0.9, 0.95)
     if method is ProvisionalQ:

@@ -1,8 +1,7 @@
 """Oracles of average reward: the methods, and the exact solutions, the slow way.
 
-The methods are differential TD(0) of Wan, Naik and Sutton (2021), differential semi-gradient Sarsa as Sutton and Barto (2018,
-section 10.3) print it, and true online TD(λ) and its forward view with R_{t+1} − R̄_t in the place of R_{t+1}. A stream is that of
-`tests.oracles.prediction`, with β_t beside it.
+The method is true online TD(λ) with R_{t+1} − R̄_t in the place of R_{t+1}. R̄ is learned as that of differential TD(0) (Wan, Naik
+and Sutton 2021). A stream is that of `tests.oracles.prediction`, with β_t beside it.
 
 This file imports nothing of the package that it judges.
 """
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from tests.oracles.prediction import Episode, interim_lambda_return, left_behind
+from tests.oracles.prediction import Episode, left_behind
 
 
 def true_online_differential_td(
@@ -32,45 +31,6 @@ def true_online_differential_td(
             rate = rate + betas[step] * (above + episode.discounts[t] * v_next - v)
             v_old, step = v_next, step + 1
             yield w, rate, e
-
-
-def online_differential_return(
-    episodes: Iterable[Episode], w: np.ndarray, betas: Sequence[float]
-) -> Iterator[tuple[np.ndarray, float]]:
-    """All updates of an episode from scratch at every step, towards interim λ-returns of the rewards R_{k+1} − R̄_k."""
-    rate, step = 0.0, 0
-    for episode in episodes:
-        first, above, next_values = w, [], []
-        for t in range(1, len(episode.rewards) + 1):
-            v, v_next = float(w @ episode.x[t - 1]), float(w @ episode.x[t])
-            above.append(episode.rewards[t - 1] - rate)
-            next_values.append(v_next)
-            rate = rate + betas[step] * (above[-1] + episode.discounts[t - 1] * v_next - v)
-            step += 1
-            known = episode._replace(rewards=above)
-            w = first
-            for k in range(t):
-                target = interim_lambda_return(known, next_values, k, t)
-                w = w + episode.alphas[k] * (target - w @ episode.x[k]) * episode.x[k]
-            yield w, rate
-
-
-def differential_sarsa(
-    states: Sequence[int],
-    actions: Sequence[int],
-    rewards: Sequence[float],
-    shape: tuple[int, int],
-    alpha: float,
-    beta: float,
-) -> tuple[np.ndarray, float]:
-    """Differential semi-gradient Sarsa (Sutton and Barto, section 10.3), tabular."""
-    q, rate = np.zeros(shape), 0.0
-    for t, reward in enumerate(rewards):
-        here, there = (states[t], actions[t]), (states[t + 1], actions[t + 1])
-        delta = reward - rate + q[there] - q[here]
-        rate += beta * delta
-        q[here] += alpha * delta
-    return q, rate
 
 
 # --- Exact solutions ---------------------------------------------------------------------------------

@@ -21,31 +21,11 @@ All are generators that yield the weights after every transition. This file impo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-
-class Episode(NamedTuple):
-    """T transitions from S_0 to S_T."""
-
-    x: Sequence[np.ndarray]  # φ_0, …, φ_T; with actions, φ(S_t, A_t)
-    rewards: Sequence[float]  # R_1, …, R_T
-    discounts: Sequence[float]  # γ_1, …, γ_T
-    trace_decays: Sequence[float]  # λ_1, …, λ_T
-    alphas: Sequence[float]  # α_0, …, α_{T−1}
-    betas: Sequence[float]  # β_0, …, β_{T−1}
-    ratios: Sequence[float]  # ρ_0, …, ρ_{T−1}
-    interests: Sequence[float]  # I_0, …, I_{T−1}
-    expected: Sequence[np.ndarray]  # φ̄_1, …, φ̄_T: with actions, the mean over the target policy's
-    over: bool = True  # False: more is to come
-    probabilities: Sequence[float] = ()  # π(A_0|S_0), …, each at most ρ and 1
-
-
-def left_behind(episode: Episode, t: int) -> float:
-    """γ_tλ_t; 0 at the beginning, where all traces are 0."""
-    return episode.discounts[t - 1] * episode.trace_decays[t - 1] if t > 0 else 0.0
+from tests.oracles.prediction import Episode, left_behind
 
 
 def off_policy_td(episodes: Iterable[Episode], w: np.ndarray, largest: float = np.inf) -> Iterator[np.ndarray]:
@@ -242,35 +222,30 @@ def offline_td(episodes: Iterable[Episode], w: np.ndarray, *, lam: float | None 
 # --- Provisional methods --------------------------------------------------------------------------
 
 
-def provisional_td(episodes: Iterable[Episode], w: np.ndarray, *, frozen: bool = False) -> Iterator[np.ndarray]:
-    """e ← ρ(γλe + αφ);  w ← w + δe + (ρ − 1)u;  u ← γ'λ'(ρu + δ̄e), with δ̄ = R + wᵀφ' − wᵀφ.
-
-    `frozen`: values are those of the weights at the episode's beginning, with which λ = 1 is Monte Carlo.
-    """
+def provisional_td(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
+    """e ← ρ(γλe + αφ);  w ← w + δe + (ρ − 1)u;  u ← γ'λ'(ρu + δ̄e), with δ̄ = R + wᵀφ' − wᵀφ."""
     for episode in episodes:
-        e, u, w_0 = np.zeros(len(w)), np.zeros(len(w)), w
+        e, u = np.zeros(len(w)), np.zeros(len(w))
         for t, reward in enumerate(episode.rewards):
             phi, phi_next, gamma, rho = episode.x[t], episode.x[t + 1], episode.discounts[t], episode.ratios[t]
-            values = w_0 if frozen else w
-            v, v_next = values @ phi, values @ phi_next
+            v, v_next = w @ phi, w @ phi_next
             e = rho * (left_behind(episode, t) * e + episode.alphas[t] * phi)
             w = w + (reward + gamma * v_next - v) * e + (rho - 1.0) * u
             u = gamma * episode.trace_decays[t] * (rho * u + (reward + v_next - v) * e)
             yield w
 
 
-def provisional_q(episodes: Iterable[Episode], w: np.ndarray, *, frozen: bool = False) -> Iterator[np.ndarray]:
+def provisional_q(episodes: Iterable[Episode], w: np.ndarray) -> Iterator[np.ndarray]:
     """e ← ργλe + αφ;  w ← w + δe + (wᵀφ − wᵀφ̄)(e − αφ) + (ρ − 1)u;  u ← γ'λ'(ρu + δ̄e + (wᵀφ − wᵀφ̄)(e − αφ)).
 
     δ = R + γ'wᵀφ̄' − wᵀφ and δ̄ = R + wᵀφ̄' − wᵀφ, with φ̄ the mean over the actions of the target policy.
     """
     for episode in episodes:
-        e, u, w_0 = np.zeros(len(w)), np.zeros(len(w)), w
+        e, u = np.zeros(len(w)), np.zeros(len(w))
         for t, reward in enumerate(episode.rewards):
             phi, gamma, rho, alpha = episode.x[t], episode.discounts[t], episode.ratios[t], episode.alphas[t]
-            values = w_0 if frozen else w
-            v, v_next = values @ phi, values @ episode.expected[t]
-            beside = v - values @ (episode.expected[t - 1] if t > 0 else phi)
+            v, v_next = w @ phi, w @ episode.expected[t]
+            beside = v - w @ (episode.expected[t - 1] if t > 0 else phi)
             e = rho * left_behind(episode, t) * e + alpha * phi
             w = w + (reward + gamma * v_next - v) * e + beside * (e - alpha * phi) + (rho - 1.0) * u
             u = gamma * episode.trace_decays[t] * (rho * u + (reward + v_next - v) * e + beside * (e - alpha * phi))

@@ -13,7 +13,7 @@ This file imports nothing of the package that it judges.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,13 +22,18 @@ WeightsAndTraces = Iterator[tuple[np.ndarray, np.ndarray]]
 
 
 class Episode(NamedTuple):
-    """T transitions from S_0 to S_T."""
+    """T transitions from S_0 to S_T. Oracles of methods that ignore a part look at it no more than the methods do."""
 
-    x: Sequence[np.ndarray]  # φ_0, …, φ_T
+    x: Sequence[np.ndarray]  # φ_0, …, φ_T; with actions, φ(S_t, A_t)
     rewards: Sequence[float]  # R_1, …, R_T
     discounts: Sequence[float]  # γ_1, …, γ_T
     trace_decays: Sequence[float]  # λ_1, …, λ_T
     alphas: Sequence[float]  # α_0, …, α_{T−1}
+    betas: Sequence[float] = ()  # β_0, …, β_{T−1}
+    ratios: Sequence[float] = ()  # ρ_0, …, ρ_{T−1}
+    interests: Sequence[float] = ()  # I_0, …, I_{T−1}
+    expected: Sequence[np.ndarray] = ()  # φ̄_1, …, φ̄_T: with actions, the mean over the target policy's
+    probabilities: Sequence[float] = ()  # π(A_0|S_0), …, each at most ρ and 1
     over: bool = True  # False: more is to come, so that an offline method must still wait
 
 
@@ -192,3 +197,27 @@ def offline_lambda_return(episodes: Iterable[Episode], w: np.ndarray) -> Iterato
                 target = lambda_return(episode, next_values, k)
                 w = w + episode.alphas[k] * (target - w @ episode.x[k]) * episode.x[k]
         yield w
+
+
+def averaged_return(
+    episodes: Iterable[Episode],
+    w: np.ndarray,
+    shares: Callable[[Sequence[float]], Sequence[float]],
+    *,
+    offline: bool = False,
+) -> Iterator[np.ndarray]:
+    """Updates towards averages of n-step returns, from scratch at every step; offline at the end of an episode only.
+
+    `shares(γ_{k+1}, …, γ_h)` are those of G_k^{(1)}, …, G_k^{(h−k)}.
+    """
+    for episode in episodes:
+        first, next_values, T = w, [], len(episode.rewards)
+        for h in range(1, T + 1):
+            next_values.append(float(w @ episode.x[h]))
+            if not offline or (h == T and episode.over):
+                w = first
+                for k in range(h):
+                    weighted = enumerate(shares(episode.discounts[k:h]), start=1)
+                    target = sum(share * n_step_return(episode, next_values, k, n) for n, share in weighted)
+                    w = w + episode.alphas[k] * (target - w @ episode.x[k]) * episode.x[k]
+            yield w

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.oracles.family import Episode, left_behind
+from tests.oracles.prediction import Episode, left_behind
 
 
 class Step(NamedTuple):
@@ -35,28 +35,13 @@ class Step(NamedTuple):
     g: float
 
 
-def forward_view(steps: list[Step], theta: np.ndarray) -> np.ndarray:
-    """θ_{k+1}^t = F_kθ_k^t + Y_k^tw_k + x_k for 0 ≤ k < t, with t the number of steps.
-
-    Y_k^{t+1} − Y_k^t = d_{k+1} (Y_{k+1}^{t+1} − Y_{k+1}^t) + b_tg_k ∏_{j=k+1}^{t−1} c_j   for 0 ≤ k < t
-    """
-    Y: list[float] = []  # Y_0^t, Y_1^t, …
-    for t, step in enumerate(steps):
-        Y.append(step.Y)
-        change = step.change  # Y_k^{t+1} − Y_k^t, from k = t down to 0
-        along = 1.0  # ∏_{j=k+1}^{t−1} c_j
-        Y[t] += change
-        for k in reversed(range(t)):
-            change = steps[k + 1].d * change + step.b * steps[k].g * along
-            Y[k] += change
-            along *= steps[k].c
-    for step, target in zip(steps, Y, strict=True):
-        theta = step.F @ theta + target * step.w + step.x
-    return theta
-
-
 class BackwardView:
-    """The same at every time t, in constant memory. e_{−1} = 0 and d_0 = 0.
+    """θ_t^t of a forward view whose targets change with the horizon, at every time t and in constant memory.
+
+    θ_{k+1}^t = F_kθ_k^t + Y_k^tw_k + x_k   for 0 ≤ k < t
+    Y_k^{t+1} − Y_k^t = d_{k+1} (Y_{k+1}^{t+1} − Y_{k+1}^t) + b_tg_k ∏_{j=k+1}^{t−1} c_j
+
+    The theorem: with e_{−1} = 0 and d_0 = 0,
 
     e_t = w_t + d_tF_te_{t−1};   d_{t+1} = c_tF_td_t + g_te_t
     θ_{t+1} = F_tθ_t + (Y_t^{t+1} − Y_t^t) e_t + Y_t^tw_t + b_tF_td_t + x_t

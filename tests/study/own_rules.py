@@ -103,5 +103,5 @@ def plain_weights(name, x, rewards, discounts, w, alpha, lam, *, eta=0.0, ratios
     episodes = []
     for at, to in pairwise([0, *np.flatnonzero(discounts[:-1] == 0.0) + 1, len(rewards)]):
         parts = {key: part[at:to] for key, part in filled.items()}
-        episodes.append(family.Episode(x[at : to + 1], rewards[at:to], discounts[at:to], expected=[], **parts))
+        episodes.append(prediction.Episode(x[at : to + 1], rewards[at:to], discounts[at:to], **parts))
     return (each[0] if isinstance(each, tuple) else each for each in PLAIN[name](episodes, w))

@@ -25,6 +25,15 @@ def small(problem=MRP, methods=None, labels=None, **changes):
     return study.Case(problem, methods or dict.fromkeys(study.applicable(problem)), labels=labels or {}, **settings)
 
 
+def names(case):
+    return [task.name for task in case.tasks()]
+
+
+def errors(table):
+    """(method, α, λ, run) → error."""
+    return {tuple(row.values())[:4]: row["error"] for row in table.to_pylist()}
+
+
 def mean_error(problem, method, alpha, lam, run, *, steps, seed, eta=None, after=0):
     """The mean over the steps of (w − w*)ᵀB(w − w*), over its value at the first weights, from the equations."""
     states, rewards, discounts, *ratios = given = problem.trajectory(steps, study.run_seed(seed, run))

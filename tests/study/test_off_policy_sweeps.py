@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from tests.study.small_cases import mean_error
+from tests.study.small_cases import errors, mean_error
 from trueonline import study
 from trueonline.core.compiling.kernels import kernel
 from trueonline.methods import gtd, true_online_gtd
@@ -39,11 +39,6 @@ def oracle(problem, *setting, **more):
     return mean_error(problem, *setting, steps=STEPS, seed=SEED, **more)
 
 
-def errors(table):
-    """(method, α, λ, run) → error."""
-    return {tuple(row.values())[:4]: row["error"] for row in table.to_pylist()}
-
-
 # --- The engine -----------------------------------------------------------------------------------
 
 
@@ -62,8 +57,6 @@ def test_errors_are_those_of_the_equations(problem):
 @pytest.mark.parametrize(("name", "rule"), [("gtd", gtd), ("true_online_gtd", true_online_gtd)])
 def test_a_method_may_have_a_second_step_size(name, rule, eta):
     methods = {"by name": study.SweptMethod(name, second=eta), "by kernel": study.SweptMethod(rule, second=eta)}
-    if rule is true_online_gtd:
-        methods["own"] = study.SweptMethod(own_true_online_gtd, memories=3, second=eta)
     found = errors(to.sweep(PROBLEMS["Baird"], methods, [0.01], [0.5], runs=2, steps=STEPS, seed=SEED))
     for (method, *setting), error in found.items():
         assert error == pytest.approx(oracle(PROBLEMS["Baird"], name, *setting, eta=eta), rel=1e-8)
@@ -73,11 +66,6 @@ def test_a_method_may_have_a_second_step_size(name, rule, eta):
 @kernel
 def own_gtd(memory, x, reward, x_next, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
     return gtd(memory, x, reward, x_next, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried)
-
-
-@kernel
-def own_true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried):
-    return true_online_gtd(memory, x, reward, x_next, v_old, alpha, beta, gamma, lam, gamma_next, lam_next, rho, carried)
 
 
 class OwnGTD:
@@ -114,15 +102,6 @@ def test_the_second_step_size_of_a_class_is_a_multiple_of_the_first():
     of = {(row["method"], row["run"]): row["error"] for row in once}
     assert of["own", 0] == pytest.approx(of["gtd", 0], rel=1e-9)
     assert of["settled", 0] == pytest.approx(of["0.3", 0], rel=1e-9)
-
-
-def test_the_error_of_a_learner_class_is_that_of_its_kernel():
-    methods = {"emphatic": None, "true_online_emphatic": None, "a": to.EmphaticTD, "b": to.TrueOnlineEmphaticTD}
-    for problem in (PROBLEMS["Baird"], PROBLEMS["tabular, begun elsewhere"], MDP):
-        found = errors(to.sweep(problem, methods, [0.01], [0.5, 0.9], runs=2, steps=STEPS, after=7))
-        for (method, *setting), error in found.items():
-            same = {"a": "emphatic", "b": "true_online_emphatic"}.get(method, method)
-            assert error == pytest.approx(found[same, *setting], rel=1e-9)
 
 
 def test_after_leaves_the_first_steps_out():

@@ -148,18 +148,8 @@ def test_what_was_used_last_stays_and_the_rest_makes_room():
     def get(number):
         return shared.get(number, lambda: made.append(number) or parts(number))
 
-    for number in (
-        1,
-        2,
-        3,
-        1,
-        4,
-        1,
-        3,
-        4,
-        2,
-        1,
-    ):  # 4 takes the place of 2, which was used least recently; then 2 that of 1
+    # 4 takes the place of 2, which was used least recently; then 2 that of 1
+    for number in (1, 2, 3, 1, 4, 1, 3, 4, 2, 1):
         assert same(get(number), parts(number))
     assert made == [1, 2, 3, 4, 2, 1]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import trueonline as to
+from tests.study.small_cases import names
 from trueonline import catalog, study
 from trueonline.study import sweep_file
 
@@ -16,10 +17,6 @@ pytestmark = pytest.mark.usefixtures("small_heap")
 MRP = to.problems.random_mrp(10, 3, 0.1, seed=1)
 GRID = "step_sizes = [0.1]\ntrace_decays = [0.5]\nruns = 2\nsteps = 10\nseed = 4\n"
 RANDOM = '[[problems]]\nkind = "random_mrp"\nk = 10\nb = 3\nsigma = 0.1\n'
-
-
-def names(case):
-    return [task.name for task in case.tasks()]
 
 
 @pytest.fixture
@@ -172,7 +169,7 @@ def test_a_random_walk_has_the_size_that_the_file_gives(read):
 
 # --- Methods of one's own -------------------------------------------------------------------------
 
-# The rule has the name and the text of one of the package, so that its kernel is found on disk.
+# The rule has the name and the text of that of `small_cases`, so that its kernel is found on disk.
 RULES = """
 import trueonline as to
 from trueonline import study
@@ -181,21 +178,20 @@ from trueonline.core.memory import decay, imprint, learn, recall
 
 
 @kernel
-def true_online_td(memory, x, reward, x_next, v_old, alpha, gamma, lam, gamma_next):
-    v, trace_x, v_next = recall(memory, x, x_next)
+def accumulate_td(memory, x, reward, x_next, alpha, gamma, lam, gamma_next):
+    v, _, v_next = recall(memory, x, x_next)
     delta = reward + gamma_next * v_next - v
     decay(memory, gamma * lam)
-    dutch = 1.0 - alpha * gamma * lam * trace_x
-    imprint(memory, x, dutch, -alpha * (v - v_old))
-    learn(memory, alpha * (delta + v - v_old))
+    imprint(memory, x, 1.0, 0.0)
+    learn(memory, alpha * delta)
     return v, delta, v_next
 
 
-class Learner(to.TrueOnlineTD):
+class Learner(to.AccumulateTD):
     pass
 
 
-as_data = study.SweptMethod(true_online_td)
+as_data = study.SweptMethod(accumulate_td)
 number = 3
 """
 
@@ -208,10 +204,10 @@ def rules(tmp_path):
 
 
 def test_a_file_may_name_rules_methods_and_learners_of_ones_own(read, rules):
-    """All have the numbers of true online TD(λ), whose rule they have."""
-    own = '"mine/rules.py:true_online_td", "mine/rules.py:as_data", { method = "mine/rules.py:Learner", name = "again" }'
-    (case,) = read(GRID + f'methods = ["true_online", {own}]\n' + RANDOM)
-    assert list(case.methods) == ["true_online", "true_online_td", "as_data", "again"]
+    """All have the numbers of TD(λ), whose rule they have."""
+    own = '"mine/rules.py:accumulate_td", "mine/rules.py:as_data", { method = "mine/rules.py:Learner", name = "again" }'
+    (case,) = read(GRID + f'methods = ["accumulate", {own}]\n' + RANDOM)
+    assert list(case.methods) == ["accumulate", "accumulate_td", "as_data", "again"]
     theirs, rule, data, learner = study.run([case])["error"].to_numpy().reshape(4, -1)
     np.testing.assert_allclose(rule, theirs, rtol=1e-9)
     np.testing.assert_array_equal(rule, data)
@@ -234,8 +230,8 @@ def in_a_process(cases, folder):
 NEIGHBOURS = {
     "helper.py": RULES.replace("number = 3", ""),
     "parts/__init__.py": "from parts.inner import Inner\n",
-    "parts/inner.py": "import trueonline as to\n\n\nclass Inner(to.TrueOnlineTD):\n    pass\n",
-    "rules.py": "import colorsys, wave\nimport helper, parts\ntrue_online_td = helper.true_online_td\nLearner = parts.Inner\n",
+    "parts/inner.py": "import trueonline as to\n\n\nclass Inner(to.AccumulateTD):\n    pass\n",
+    "rules.py": "import colorsys, wave\nimport helper, parts\naccumulate_td = helper.accumulate_td\nLearner = parts.Inner\n",
 }
 
 
@@ -257,11 +253,11 @@ def neighbours(folders, tmp_path, monkeypatch):
     return folders
 
 
-@pytest.mark.parametrize("name", ["true_online_td", "Learner"])
+@pytest.mark.parametrize("name", ["accumulate_td", "Learner"])
 def test_the_file_of_a_method_may_import_its_neighbours_from_anywhere(read, neighbours, name):
     path = list(sys.path)
     one, half = (f'method = "{neighbours}/{folder}/rules.py:{name}", name = "{folder}"' for folder in ("one", "half"))
-    (case,) = read(GRID + f'methods = ["true_online", {{ {one} }}, {{ {half} }}]\n' + RANDOM)
+    (case,) = read(GRID + f'methods = ["accumulate", {{ {one} }}, {{ {half} }}]\n' + RANDOM)
     assert sys.path == path
     assert not {"helper", "parts", "parts.inner"} & set(sys.modules)
     assert "wave" in sys.modules, "only neighbours are forgotten"
@@ -272,7 +268,7 @@ def test_the_file_of_a_method_may_import_its_neighbours_from_anywhere(read, neig
 
 def test_methods_reach_a_process_that_can_import_neither_their_files_nor_their_neighbours(read, rules, neighbours):
     files = ("mine/rules.py", f"{neighbours}/half/rules.py")
-    methods = [f"{file}:{name}" for file in files for name in ("true_online_td", "Learner")]
+    methods = [f"{file}:{name}" for file in files for name in ("accumulate_td", "Learner")]
     cases = [case for method in methods for case in read(GRID + f'methods = ["{method}"]\n' + RANDOM)]
     assert len(cases) == 4
     assert in_a_process(cases, rules) == [study.run([case])["error"].to_pylist() for case in cases]
@@ -286,14 +282,14 @@ def test_a_neighbour_with_the_name_of_a_module_of_python_is_followed(read, tmp_p
         (tmp_path / folder / "trace.py").write_text(f"SHARE = {share}\n")
         rule = "import trace\n" + RULES.replace("learn(memory, alpha", "learn(memory, trace.SHARE * alpha")
         (tmp_path / folder / "rules.py").write_text(rule)
-        found += read(GRID + f'methods = ["{folder}/rules.py:true_online_td"]\n' + RANDOM)
+        found += read(GRID + f'methods = ["{folder}/rules.py:accumulate_td"]\n' + RANDOM)
     assert names(found[0]) != names(found[1])
 
 
 def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules):
-    text = GRID + 'methods = ["mine/rules.py:true_online_td"]\n' + RANDOM
+    text = GRID + 'methods = ["mine/rules.py:accumulate_td"]\n' + RANDOM
     (first,), (again,) = read(text), read(text)
-    assert first.methods["true_online_td"].rule is again.methods["true_online_td"].rule, "a file is loaded once"
+    assert first.methods["accumulate_td"].rule is again.methods["accumulate_td"].rule, "a file is loaded once"
     (rules / "mine" / "rules.py").write_text(RULES.replace("learn(memory, alpha", "learn(memory, 0.5 * alpha"))
     (edited,) = read(text)
     assert names(edited) != names(first)
@@ -302,15 +298,15 @@ def test_the_same_file_gives_the_same_tasks_and_an_edited_one_others(read, rules
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ('"mine/none.py:true_online_td"', r"there is no file .*none\.py"),
-        ('"mine/rules.py:slow_td"', r"rules\.py has no 'slow_td'; its rules are true_online_td"),
+        ('"mine/none.py:accumulate_td"', r"there is no file .*none\.py"),
+        ('"mine/rules.py:slow_td"', r"rules\.py has no 'slow_td'; its rules are accumulate_td"),
         ('"mine/rules.py:number"', "neither a class of learners nor an update rule: a rule must be a compiled kernel"),
         ('"mine/rules.py"', r'must be "path/to/file\.py:name", got'),
-        ('"mine/broken.py:true_online_td"', r"broken\.py cannot be run: ZeroDivisionError"),
-        ('{ method = "mine/rules.py:true_online_td", eta = 4.0 }', "eta is a setting of gtd, true_online_gtd, tdrc"),
-        ('{ method = "mine/rules.py:true_online_td", name = "" }', "name must be a text"),
+        ('"mine/broken.py:accumulate_td"', r"broken\.py cannot be run: ZeroDivisionError"),
+        ('{ method = "mine/rules.py:accumulate_td", eta = 4.0 }', "eta is a setting of gtd, true_online_gtd, tdrc"),
+        ('{ method = "mine/rules.py:accumulate_td", name = "" }', "name must be a text"),
         (
-            '{ method = "mine/rules.py:true_online_td", name = "accumulate" }, "accumulate"',
+            '{ method = "mine/rules.py:accumulate_td", name = "accumulate" }, "accumulate"',
             "methods has 'accumulate' twice",
         ),
         ('{ method = "accumulate", name = "mine" }', "a method with settings must be"),

@@ -10,16 +10,11 @@ import pytest
 
 import trueonline as to
 from tests.study.own_rules import late_decay
-from tests.study.small_cases import MRP, SEEN, Eager, Ring, own_accumulate, small
+from tests.study.small_cases import MRP, SEEN, Eager, Ring, names, own_accumulate, small
 from trueonline import study
 from trueonline.core.compiling import identity, sources, user_file
-from trueonline.study.storage.store import Store
 
 pytestmark = pytest.mark.usefixtures("small_heap")
-
-
-def names(case):
-    return [task.name for task in case.tasks()]
 
 
 class First(Eager):
@@ -223,19 +218,6 @@ def test_nothing_of_others_in_the_folder_is_removed(tmp_path):
     to.sweep(MRP, "true_online", [0.1], [0.5], runs=1, steps=5, out=tmp_path)
     assert {"scratch", "run7.parquet", ".mine.part"} <= {path.name for path in tmp_path.iterdir()}
     assert (tmp_path / "scratch" / "run7" / "notes").exists()
-
-
-def test_every_byte_of_a_result_is_vouched_for(tmp_path):
-    case = small(runs=1)
-    study.execute([case], tmp_path)
-    task = case.tasks()[0]
-    path = Store(tmp_path).path(task)
-    whole = path.read_bytes()
-    assert Store(tmp_path).read(task) is not None
-    rng = np.random.default_rng(2)
-    for place in range(0, len(whole), 3):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << rng.integers(8))]) + whole[place + 1 :])
-        assert Store(tmp_path).read(task) is None
 
 
 def test_names_change_with_the_discount_that_learner_classes_are_made_with():

@@ -21,7 +21,10 @@ static int get_attribute(int *value, int attribute, int device) {
 static int get_name(char *name, int length, int device) { strncpy(name, "a GPU that does not exist", length); return 0; }
 static int retain(void **context, int device) { *context = (void *)1; return 0; }
 static int get_memory(size_t *left, size_t *total) { *left = whole() - taken; *total = whole(); return 0; }
-static int get_handle(void **handle, unsigned flags) { *handle = malloc(1); return 0; }
+static int get_stream(char **stream, unsigned flags) { *stream = strdup("stream"); return 0; }
+static int get_event(char **event, unsigned flags) { *event = strdup("event"); return 0; }
+static int record(const char *event, const char *stream) { return *event == 'e' && *stream == 's' ? 0 : 400; } // invalid handle
+static int wait_for(const char *stream, const char *event, unsigned flags) { return record(event, stream); }
 static int allocate(Address *place, size_t size) {
     if (taken + (int64_t)size > whole()) return 2; // out of memory
     size_t *room = malloc(size + 16);
@@ -83,7 +86,8 @@ static const struct {
 } KNOWN[] = {
     {"cuDeviceGetCount", count_devices}, {"cuDeviceGet", get_device}, {"cuDeviceGetAttribute", get_attribute},
     {"cuDeviceGetName", get_name}, {"cuDevicePrimaryCtxRetain", retain}, {"cuMemGetInfo", get_memory},
-    {"cuStreamCreate", get_handle}, {"cuEventCreate", get_handle}, {"cuMemAlloc", allocate}, {"cuMemFree", release},
+    {"cuStreamCreate", get_stream}, {"cuEventCreate", get_event}, {"cuEventRecord", record}, {"cuStreamWaitEvent", wait_for},
+    {"cuMemAlloc", allocate}, {"cuMemFree", release},
     {"cuMemAllocHost", allocate_here}, {"cuMemFreeHost", release_here}, {"cuMemcpyHtoDAsync", copy_there},
     {"cuMemcpyDtoHAsync", copy_back}, {"cuMemsetD8Async", fill}, {"cuModuleLoadData", load}, {"cuModuleGetFunction", get_function},
     {"cuFuncGetAttribute", get_function_attribute}, {"cuOccupancyMaxActiveBlocksPerMultiprocessor", occupancy},
