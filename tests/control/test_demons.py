@@ -10,6 +10,7 @@ PROBLEM = to.problems.random_mdp(5, 2, 2, 0.1, distance=0.5, seed=3)
 QUESTIONS = [
     Demon("reward", lambda step: step.reward, 0.8),
     Demon("target", lambda step: step.reward, 0.8, lambda state: PROBLEM.target[state]),
+    Demon("signal", 0, 0.8),
     Demon("state two", lambda step: step.next_observation == 2, lambda state: 0.5 if state == 4 else 0.9),
 ]
 
@@ -33,11 +34,11 @@ def follow(demons, steps, start=True, seed=5):
 
 def test_each_demon_learns_what_a_learner_alone_would():
     demons, agent = watched(), to.control.TrueOnlineSarsa(5, 2, 0.1, 0.9, 0.9, to.control.EpsilonGreedy(0.5), seed=4)
-    own, two = (to.TrueOnlineTD(5, 0.1, 0.9, 1.0) for _ in range(2))
+    own, two, signal = (to.TrueOnlineTD(5, 0.1, 0.9, 1.0) for _ in range(3))
     other = to.TreeBackup(5, 0.1, 0.9, 1.0)
     seen = follow(demons, 200)
     action = agent.start(0)
-    for learner in (own, two, other):
+    for learner in (own, two, signal, other):
         learner.start(0)
     for state, taken, reward, following in seen:
         assert taken == action
@@ -47,10 +48,11 @@ def test_each_demon_learns_what_a_learner_alone_would():
         own.update(reward, following, discount=0.8)
         wanted = PROBLEM.target[state, action]
         other.update(reward, following, discount=0.8, ratio=wanted / chance, probability=wanted)
+        signal.update(float(following), following, discount=0.8)
         two.update(float(following == 2), following, discount=0.5 if following == 4 else 0.9)
         action = agent.step(reward, following)
     assert np.array_equal(agent.weights, demons.agent.weights), "the agent learns and acts as it would alone"
-    for learner, name in ((own, "reward"), (other, "target"), (two, "state two")):
+    for learner, name in ((own, "reward"), (other, "target"), (signal, "signal"), (two, "state two")):
         np.testing.assert_allclose(demons.learners[name].weights, learner.weights, rtol=1e-12)
 
 
@@ -75,7 +77,7 @@ def test_it_resumes_bit_for_bit(tmp_path):
 def test_what_does_not_fit_is_refused():
     for given, message in (
         (("a/b", abs, 0.9), "name must be made of letters"),
-        (("a", 3, 0.9), "cumulant must be a function"),
+        (("a", -3, 0.9), "cumulant must be a function"),
         (("a", abs, 1.5), "discount must be"),
         (("a", abs, 0.9, 3), "policy must be a function"),
     ):

@@ -360,8 +360,9 @@ def test_run_begins_without_a_trace_unless_it_resumes():
 
 
 def test_a_network_that_never_learns_is_warned_about():
-    with pytest.warns(UserWarning, match="two layers in a row"):
+    with pytest.warns(UserWarning, match="two layers in a row") as seen:
         deep.StreamTD(deep.MLP(3, (8,), 1), 0.9, 0.8)
+    assert [each.filename for each in seen] == [__file__]
 
 
 def test_threads_may_share_an_agent():

@@ -39,6 +39,21 @@ def test_numbers_of_htd_by_hand():
     assert_allclose(learner.second_weights, [1.4, 0.3, 0.0])
 
 
+def test_proximal_gtd2_without_traces_is_algorithm_2_of_liu_and_others():
+    """With p = hᵀφ, d = φ − γφ′, τ = αφᵀφ and κ = αdᵀd: h ← h + α((1 − τ)(δ − p) − κp)φ and w ← w + α(p + τ(δ − p))d."""
+    rng, alpha, gamma = np.random.default_rng(0), 0.1, 0.9
+    X, rewards = rng.normal(size=(51, 4)), rng.normal(size=50)
+    learner = to.ProximalGTD2(4, alpha, 0.0, gamma, second_step_size=alpha)
+    learner.run(X, rewards)
+    w, h = np.zeros((2, 4))
+    for phi, reward, phi_next in zip(X, rewards, X[1:], strict=False):
+        d, p = phi - gamma * phi_next, h @ phi
+        delta, tau, kappa = reward - d @ w, alpha * phi @ phi, alpha * d @ d
+        h, w = h + alpha * ((1 - tau) * (delta - p) - kappa * p) * phi, w + alpha * (p + tau * (delta - p)) * d
+    assert_allclose(learner.weights, w, rtol=1e-10)
+    assert_allclose(learner.second_weights, h, rtol=1e-10)
+
+
 def test_by_default_the_target_policy_is_deterministic():
     """π is min(1, ρ)."""
     rng = np.random.default_rng(0)

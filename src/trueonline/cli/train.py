@@ -39,6 +39,13 @@ from trueonline.cli.errors import plain_errors
 @click.option("--tilings", type=click.IntRange(1), help="Tiles: how many grids, shifted against each other.")
 @click.option("--order", type=click.IntRange(1), help="Fourier: how many half waves at most in each dimension.")
 @click.option("--hidden", metavar="N,N", help="--agent: units of each hidden layer.  [default: 32,32]")
+@click.option(
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="A further argument of the agent, such as meta_step_size=0.01, or eta, the ratio of the second step-size to the first.",
+)
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="For the environment; may be repeated.")
 @click.option("--episodes", default=500, show_default=True, type=click.IntRange(1), help="Number of training episodes.")
 @click.option("--runs", default=1, show_default=True, type=click.IntRange(1), help="Independent runs, side by side.")

@@ -43,8 +43,9 @@ class Demon:
     ----------
     name : str
         The name of the question.
-    cumulant : callable
-        The signal: from a `Step` to a number, or to True or False.
+    cumulant : callable or int
+        The signal: from a `Step` to a number, or to True or False. A whole number i is the signal that the observation has at place
+        i, as the next observation shows it. Where the episode ends this signal is 0, as there is no next observation.
     discount : float or callable
         γ, or a function from the next observation to γ. Where the episode ends it is 0.
     policy : callable, optional
@@ -52,15 +53,34 @@ class Demon:
     """
 
     name: str
-    cumulant: Callable[[Step], float]
+    cumulant: Callable[[Step], float] | int
     discount: float | Callable[[Any], float]
     policy: Callable[[Any], Any] | None = None
+
+    def signal(self, step: Step) -> float:
+        """The signal of a transition.
+
+        Parameters
+        ----------
+        step : Step
+            The transition.
+
+        Returns
+        -------
+        float
+            The signal.
+        """
+        if callable(self.cumulant):
+            return self.cumulant(step)
+        return 0.0 if step.next_observation is None else float(np.ravel(step.next_observation)[self.cumulant])
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.replace("_", "").replace(" ", "").replace("-", "").isalnum():
             raise ValueError(f"name must be made of letters, digits, spaces, - and _, got {self.name!r}")
-        if not callable(self.cumulant):
-            raise ValueError(f"cumulant must be a function of a Step, got {self.cumulant!r:.80}")
+        if not callable(self.cumulant) and (type(self.cumulant) is not int or self.cumulant < 0):
+            raise ValueError(
+                f"cumulant must be a function of a Step, or a place in the observation (0, 1, …), got {self.cumulant!r:.80}"
+            )
         if self.policy is not None and not callable(self.policy):
             raise ValueError(f"policy must be a function of an observation, got {self.policy!r:.80}")
         if not callable(self.discount):
@@ -259,7 +279,7 @@ class Demons:
                 if wanted.shape != (self.n_actions,) or not (wanted >= 0.0).all() or abs(wanted.sum() - 1.0) > 1e-9:
                     raise ValueError(f"the policy of {demon.name} must give {self.n_actions} probabilities, got {wanted}")
                 given |= {"ratio": float(wanted[action]) / chance, "probability": float(wanted[action])}
-            value = demon.cumulant(step)
+            value = demon.signal(step)
             signal = float(value) if isinstance(value, bool | np.bool_) else value
             updates.append((demon.name, number(f"the cumulant of {demon.name}", signal), given))
         for name, cumulant, given in updates:

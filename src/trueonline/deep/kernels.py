@@ -18,9 +18,11 @@ from numba import types
 from trueonline.core.compiling.kernels import inlined, kernel, outlined, primitive, specialise
 from trueonline.core.forms import pointer
 
-# Places of the settings, in front of the parameters. SLOPE is that of a leaky rectifier. From REWARD on they are what divergence is
-# judged by: the largest |R| and 1/(1 − γ) so far, and the lengths of the present and the longest episode.
-KAPPA, ENTROPY, SLOPE, SATURATES, LAYER_NORM, LAST, SHARE, LAYERS, REWARD, HORIZON, LENGTH, LONGEST, SETTINGS = range(13)
+# Places of the settings, which come first. SLOPE is that of a leaky rectifier. From SHAPE to TAKEN they say where the other parts
+# begin (see `Net`). From REWARD on they are what divergence is judged by: the largest |R| and 1/(1 − γ) so far, and the lengths of
+# the present and the longest episode.
+KAPPA, ENTROPY, SLOPE, SATURATES, LAYER_NORM, LAST, SHARE, LAYERS = range(8)
+SHAPE, W, E, H, Y, D, SPREAD, HERE, AHEAD, TAKEN, REWARD, HORIZON, LENGTH, LONGEST, SETTINGS = range(8, 23)
 PLAIN, DUTCH, HEAD = range(3)  # how the last layer learns: as the others, with a dutch trace, or by a head of its own
 EPSILON = 1e-5  # of layer normalisation
 SMALL = 1e-8  # under the root of a running variance
@@ -57,12 +59,12 @@ def count_parameters(shape: Any) -> int:
     return int(sum((n_in + 1) * n for n_in, n in pairwise(shape)))
 
 
-def places(shape: Any) -> dict[str, slice]:
-    """Where the parts of a network's array lie."""
+def parts(shape: Any) -> dict[str, slice]:
+    """Where the parts of a network's array lie, in the order of their places among the settings."""
     units, n = int(sum(shape[1:])), count_parameters(shape)
-    sizes = {"settings": SETTINGS, "shape": len(shape), "w": n, "e": n, "h": units, "y": units, "d": units}
-    sizes |= {"spread": len(shape), "here": shape[0], "ahead": shape[0], "taken": shape[-1]}
-    ends = np.cumsum(list(sizes.values())).tolist()
+    sizes = {"shape": len(shape), "w": n, "e": n, "h": units, "y": units, "d": units, "spread": len(shape)}
+    sizes |= {"here": shape[0], "ahead": shape[0], "taken": shape[-1]}
+    ends = (SETTINGS + np.cumsum(list(sizes.values()))).tolist()
     return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
 
@@ -78,37 +80,34 @@ def floats(context: Any, address: Any, offset: Any) -> Any:
 
 
 @kernel
+def part(address, place):
+    """The part of an array whose beginning is in this place."""
+    return floats(address, int(floats(address, 0)[place]))
+
+
+@kernel
 def attach(address):
     """The network in an array."""
-    settings, shape = floats(address, 0), floats(address, SETTINGS)
-    layers, parameters, units = int(settings[LAYERS]), 0, 0
-    for layer in range(layers):
-        parameters += (int(shape[layer]) + 1) * int(shape[layer + 1])
-        units += int(shape[layer + 1])
-    w = SETTINGS + layers + 1
-    e = w + parameters
-    h = e + parameters
-    y, outputs = h + units, units - int(shape[layers])
-    d = y + units
-    here = d + units + layers + 1
-    ahead = here + int(shape[0])
+    settings, shape = floats(address, 0), part(address, SHAPE)
+    layers, parameters = int(settings[LAYERS]), int(settings[E] - settings[W])
+    outputs = int(settings[Y] - settings[H]) - int(shape[layers])
     return Net(
         settings,
-        floats(address, w),
-        floats(address, e),
-        floats(address, h),
-        floats(address, y),
-        floats(address, d),
-        floats(address, d + units),
+        part(address, W),
+        part(address, E),
+        part(address, H),
+        part(address, Y),
+        part(address, D),
+        part(address, SPREAD),
         shape,
         layers,
         parameters,
         outputs,
-        floats(address, h + outputs),
-        floats(address, d + outputs),
-        floats(address, here),
-        floats(address, ahead),
-        floats(address, ahead + int(shape[0])),
+        floats(address, int(settings[H]) + outputs),
+        floats(address, int(settings[D]) + outputs),
+        part(address, HERE),
+        part(address, AHEAD),
+        part(address, TAKEN),
     )
 
 

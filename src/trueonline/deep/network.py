@@ -77,9 +77,9 @@ class MLP:
         self.activation, self.layer_norm = activation, inputs.flag("layer_norm", layer_norm)
         self.sparsity = inputs.unit("sparsity", sparsity)
         self._shape = tuple(sizes)
-        self._places = kernels.places(sizes)
-        self._numbers = np.zeros(self._places["taken"].stop)
-        self._numbers[kernels.LAYERS] = len(sizes) - 1
+        self._parts = kernels.parts(sizes)
+        self._numbers = np.zeros(self._parts["taken"].stop)
+        self._numbers[kernels.LAYERS : kernels.REWARD] = len(hidden) + 1, *(part.start for part in self._parts.values())
         self._part("shape")[:] = sizes
         self._bind()
         slope = ACTIVATIONS[activation]
@@ -182,13 +182,14 @@ class MLP:
         return [shape for n_in, n in pairwise(self._shape) for shape in ((n, n_in), (n,))]
 
     def _part(self, name: str) -> np.ndarray:
-        """A part of the array, by its name in `kernels.places`."""
-        return self._numbers[self._places[name]]
+        """A part of the array, by its name in `kernels.parts`."""
+        return self._numbers[self._parts[name]]
 
     def _bind(self) -> None:
         """Find the parts that every step uses. A copy has an array of its own, and so another address."""
         self._address = self._numbers.ctypes.data
         self._here, self._ahead = self._part("here"), self._part("ahead")
+        self._row = self._here.shape
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_address", "_here", "_ahead")}
@@ -200,7 +201,7 @@ class MLP:
     def _hold(self, x: Any, x_next: Any) -> bool:
         """Copy the inputs of a transition to where a compiled step reads them, if both are arrays of floats that fit."""
         fit = type(x) is type(x_next) is np.ndarray and x.dtype is x_next.dtype is DOUBLE
-        if fit and x.shape == x_next.shape == self._here.shape:
+        if fit and x.shape == x_next.shape == self._row:
             self._here[:] = x
             self._ahead[:] = x_next
             return True

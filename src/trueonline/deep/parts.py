@@ -247,8 +247,7 @@ class Parts:
 
     def restore(self, parts: dict[str, np.ndarray]) -> None:
         """Take over a saved state; ValueError if it does not fit."""
-        if "time" in parts:  # agents of earlier versions had no parts
-            self.steps = inputs.saved_count("time", inputs.saved_array(parts, "time", (), np.int64))
+        self.steps = inputs.saved_count("time", inputs.saved_array(parts, "time", (), np.int64))
         for name, part in (("observed", self.moments), ("rewarded", self.rewards)):
             if part is not None:
                 moments = inputs.saved_array(parts, name, part._moments.shape, np.float64)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from abc import ABC
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +47,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         self._parameters = Parameters(net.n_inputs, step_size, trace_decay, discount)
         self._kappa = inputs.positive("kappa", kappa)
         self._initial = {name: each._w.copy() for name, each in self._nets().items()}
+        warn_of_empty(self._nets().values())
         self._attach()
 
     def _attach(self) -> None:
@@ -140,7 +143,9 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
             output, reward = self._numbered(self._checked_action(output)), inputs.number("reward", reward)
             try:
                 delta = call(self._entry, *self._given(), output, reward, *more, gamma, alpha, self._decay)
-            except ValueError:
+            except ValueError as error:
+                if error.args:  # it cannot be compiled
+                    raise
                 self._diverged = True
                 raise ValueError(DIVERGED) from None
         self._decay = gamma * lam
@@ -278,9 +283,8 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
             net._w[:] = inputs.saved_array(parts, f"{name}_weights", net._w.shape, np.float64)
             net._e[:] = inputs.saved_array(parts, f"{name}_trace", net._w.shape, np.float64)
             self._initial[name] = inputs.saved_array(parts, f"{name}_initial_weights", net._w.shape, np.float64)
-            if f"{name}_seen" in parts:  # files of earlier versions do not have it
-                net._seen[:] = inputs.saved_array(parts, f"{name}_seen", net._seen.shape, np.float64)
-                inputs.check_saved({f"{name}_seen": (net._seen >= 0.0).all() and np.isfinite(net._seen).all()})
+            net._seen[:] = inputs.saved_array(parts, f"{name}_seen", net._seen.shape, np.float64)
+            inputs.check_saved({f"{name}_seen": (net._seen >= 0.0).all() and np.isfinite(net._seen).all()})
         self._steps = inputs.saved_count("steps", inputs.saved_array(parts, "steps", (), np.int64))
         self._decay = inputs.unit("decay", inputs.saved_array(parts, "decay", (), np.float64).item())
         self._here = None
@@ -318,14 +322,21 @@ def checked_net(name: str, net: Any, *, outputs: int | None = None) -> MLP:
         )
     if outputs is not None and net.n_outputs != outputs:
         raise ValueError(f"{name} must have {outputs} output, got {net.n_outputs}")
-    empty = [not weights.any() for weights in net.parameters[::2]]
-    if any(first and second for first, second in pairwise(empty)):
-        warnings.warn(
-            f"two layers in a row of {net} have zero weights only, and never learn: sparse initialisation leaves a unit with "
-            "fewer than 10 inputs no weight. Use wider layers or a smaller sparsity",
-            stacklevel=3,
-        )
     return net
+
+
+def warn_of_empty(nets: Iterable[MLP]) -> None:
+    """Warn of networks that never learn, where the code is that made the learner."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("trueonline."):
+        level, frame = level + 1, frame.f_back
+    for net in nets:
+        if any(not first.any() and not second.any() for first, second in pairwise(net.parameters[::2])):
+            warnings.warn(
+                f"two layers in a row of {net} have zero weights only, and never learn: sparse initialisation leaves a unit with "
+                "fewer than 10 inputs no weight. Use wider layers or a smaller sparsity",
+                stacklevel=level,
+            )
 
 
 def with_nets(settings: dict[str, Any]) -> dict[str, Any]:

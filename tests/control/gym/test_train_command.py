@@ -47,6 +47,13 @@ def lake(tmp_path_factory):
     return out, result
 
 
+def test_a_parameter_is_given_to_the_agent_and_named(tmp_path):
+    result = train(*LAKE, "--agent", "stream-q", "--parameter", "kappa=3.5", "--no-film", "--out", tmp_path)
+    assert "parameters kappa = 3.5" in result.output
+    assert json.loads((tmp_path / "settings.json").read_text())["settings"]["parameters"] == {"kappa": 3.5}
+    assert to.load(tmp_path / "agent.npz").kappa == 3.5
+
+
 def test_the_files_hold_what_was_trained(lake):
     out, result = lake
     assert sorted(path.name for path in out.iterdir()) == [*FILES, "film.gif", "settings.json", "tasks"]
@@ -293,6 +300,11 @@ def test_options_are_read_as_they_are_meant():
         (("FrozenLake-v1", "--bins", "3"), "gets a table, without options"),
         (("CartPole-v1", "--epsilon-final", "0.1"), "epsilon-final and epsilon-steps belong together"),
         (("CartPole-v1", "--epsilon", "1.5"), "epsilon must be a number in [0, 1], got 1.5"),
+        (
+            ("CartPole-v1", "--parameter", "bond=1"),
+            "unknown parameter of true_online_sarsa 'bond'; known are bound, meta_step_size",
+        ),
+        (("CartPole-v1", "--agent", "stream-q", "--parameter", "kappa=x"), "kappa must be a finite number, got 'x'"),
         (("CartPole-v1", "--step-size", "0"), "step-size must be a finite number > 0"),
         (("CartPole-v1", "--trace-decay", "2"), "trace-decay must be a number in [0, 1]"),
         (("CartPole-v1", "--engine", "mainframe"), "unknown engine 'mainframe'"),

@@ -84,6 +84,14 @@ def test_a_task_ends_after_so_many_steps_and_resumes_with_its_next_seed(tmp_path
         ({"episodes": None}, "episodes or steps must be given"),
         ({"engine": "cuda"}, "agents do not train on a GPU"),
         ({"environment": "Pendulum-v1"}, "chooses among some actions"),
+        ({"parameters": {"bond": [0.1]}}, "parameters has 'bond', which is a parameter of none of the agents"),
+        ({"parameters": {"bound": [0.1, -1.0]}}, "bound must be a finite number > 0, got -1.0"),
+        ({"parameters": {"bound": []}}, r"parameters\['bound'\] must not be empty"),
+        (
+            {"agents": {"mine": {"method": "gq", "parameters": {"bond": 1.0}}}},
+            "unknown parameter of gq 'bond'; known are eta, second_step_size, target_epsilon",
+        ),
+        ({"agents": {"mine": {"method": "gq", "parameters": {"eta": "1"}}}}, "eta must be a finite number, got '1'"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_runs(changed, message, tmp_path):
@@ -91,6 +99,33 @@ def test_bad_arguments_are_refused_before_anything_runs(changed, message, tmp_pa
     with pytest.raises(ValueError, match=message):
         control.sweep(**given | changed)
     assert not (tmp_path / "out").exists()
+
+
+def test_parameters_of_agents_are_swept_as_step_sizes_are():
+    agents = {
+        "swift": {"method": "swift_sarsa", "parameters": {"bound": 0.5}},
+        "gq": {"method": "gq"},
+        "watkins_q": {"method": "watkins_q"},
+    }
+    grid = {**GRID, "trace_decays": [0.9], "seeds": 1}
+    table = control.sweep(
+        "FrozenLake-v1", agents, **grid, parameters={"meta_step_size": [0.0, 0.1], "eta": [0.0, 0.5]}, **LAKE
+    )
+    points = [tuple(row[name] for name in ("agent", "meta_step_size", "eta")) for row in table.to_pylist()]
+    adapted = ("watkins_q", 0.0, None), ("watkins_q", 0.1, None)
+    assert points == [("swift", 0.0, None), ("swift", 0.1, None), ("gq", None, 0.0), ("gq", None, 0.5), *adapted]
+    env = TrainingSettings("FrozenLake-v1", **LAKE).environment_made()
+    maker = to.features.from_space(env.observation_space)
+    policy = control.EpsilonGreedy(0.2)
+    swift = control.SwiftSarsa(16, 4, 0.5, 0.9, 0.99, policy, seed=[0, 0], bound=0.5, meta_step_size=0.1)
+    gq = control.GQ(16, 4, 0.5, 0.9, 0.99, policy, seed=[0, 0], second_step_size=0.25)
+    for place, agent in ((1, swift), (3, gq)):
+        assert (
+            table["lengths"][place].as_py() == control.train(env, agent, maker, episodes=15, seed=(0, 0)).lengths.tolist()
+        )
+    best = control.aggregate(table)
+    assert best.column_names[:5] == ["agent", "step_size", "trace_decay", "meta_step_size", "eta"]
+    assert best.num_rows == 6
 
 
 def runs_of(scores):

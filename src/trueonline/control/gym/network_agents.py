@@ -43,6 +43,12 @@ class Observations:
         return {"kind": "network", "inputs": self.n_features, "hidden": list(self.hidden)}
 
 
+def kind(method: str) -> Any:
+    """The class of an agent."""
+    names = {"stream_q": "StreamQ", "stream_sarsa": "StreamSarsa", "stream_ac": "StreamAC"}
+    return getattr(import_module("trueonline.deep"), names[method])
+
+
 def agent(settings: Any, env: Any, maker: Observations, run: int) -> Any:
     """The agent of a run, before it has learned anything. Observations are normalised, rewards scaled, and the time is an input."""
     deep = import_module("trueonline.deep")
@@ -56,8 +62,8 @@ def agent(settings: Any, env: Any, maker: Observations, run: int) -> Any:
         return deep.MLP(n_inputs, maker.hidden, n_outputs, seed=int(drawn[0]))
 
     shared = {"discount": settings.discount, "trace_decay": settings.trace_decay, "step_size": settings.step_size}
-    shared |= {"seed": list(seed), "normalise": True, "scale_rewards": True, "time_limit": limit}
+    shared |= {"seed": list(seed), "normalise": True, "scale_rewards": True, "time_limit": limit, **settings.parameters}
+    made = kind(settings.method)
     if settings.method == "stream_ac":
-        return deep.StreamAC(net(n, 0), net(1, 1), continuous=continuous, **shared)
-    kind = deep.StreamQ if settings.method == "stream_q" else deep.StreamSarsa
-    return kind(net(n, 0), policy=control.EpsilonGreedy(settings.schedule()), **shared)
+        return made(net(n, 0), net(1, 1), continuous=continuous, **shared)
+    return made(net(n, 0), policy=control.EpsilonGreedy(settings.schedule()), **shared)

@@ -25,6 +25,7 @@ def run(
     environment: str,
     *,
     options: Sequence[str],
+    parameters: Sequence[str],
     raw_step_size: bool,
     bins: int | None,
     tilings: int | None,
@@ -42,6 +43,7 @@ def run(
     settings = TrainingSettings(
         environment,
         dict(map(option, options)),
+        parameters=dict(map(option, parameters)),
         divided=not raw_step_size,
         feature_options={name: value for name, value in grids.items() if value is not None},
         **given,

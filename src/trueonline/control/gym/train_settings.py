@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import sys
 from dataclasses import asdict, dataclass, field
@@ -11,9 +12,24 @@ from typing import Any
 from trueonline import catalog, control, features
 from trueonline.control.gym import environments, network_agents
 from trueonline.features.spaces import Maker
-from trueonline.inputs import count, flag, positive, unit
+from trueonline.inputs import count, flag, number, positive, unit
+from trueonline.study.checks import check_known
 
 LENGTHS = ("episodes", "evaluate")  # settings that may change between two calls: a training can be extended
+# Arguments of agents that are settings of their own, or no numbers. All others are parameters.
+NO_PARAMETERS = {
+    "n_features",
+    "n_actions",
+    "net",
+    "actor",
+    "critic",
+    "step_size",
+    "trace_decay",
+    "discount",
+    "policy",
+    "seed",
+}
+NO_PARAMETERS |= {"initial_weights", "normalise", "scale_rewards", "time_limit", "continuous", "options"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +66,9 @@ class TrainingSettings:
         How many greedy episodes to play afterwards.
     seed : int
         The seed of everything random. Each run has its own, made from it and the number of the run.
+    parameters : dict
+        Further arguments of the agent that are numbers, such as "meta_step_size", "target_epsilon" or "kappa". "eta" is the ratio
+        of the second step-size to the first.
     """
 
     environment: str
@@ -67,6 +86,7 @@ class TrainingSettings:
     episodes: int = 500
     evaluate: int = 20
     seed: int = 0
+    parameters: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = (*catalog.agents(), *network_agents.TITLES)
@@ -74,6 +94,9 @@ class TrainingSettings:
             raise ValueError(f"unknown method {self.method!r}; known are {', '.join(known)}")
         if self.is_deep and self.features != "auto":
             raise ValueError(f"an agent with a network learns its features: drop --features {self.features}")
+        check_known(f"parameter of {self.method}", self.parameters, self.parameter_names)
+        for name, value in self.parameters.items():
+            number(name, value)
         positive("step-size", self.step_size)
         unit("trace-decay", self.trace_decay)
         unit("discount", self.discount)
@@ -107,9 +130,21 @@ class TrainingSettings:
         """The method's row of the catalogue."""
         return catalog.METHODS[self.method]
 
+    @property
+    def parameter_names(self) -> list[str]:
+        """The parameters that the agent has."""
+        kind = network_agents.kind(self.method) if self.is_deep else self.row.resolve("learner")
+        left_out = NO_PARAMETERS.union(getattr(kind, "idle_arguments", ()))
+        if not self.is_deep and self.row.trace == "none":  # step-size adaptation has to know the trace
+            left_out |= {"bound", "meta_step_size"}
+        names = [name for name in inspect.signature(kind).parameters if name not in left_out]
+        return [*names, *(["eta"] if "second_step_size" in names else [])]
+
     def plain(self) -> dict[str, Any]:
-        """The settings as JSON has them."""
-        return json.loads(json.dumps(asdict(self)))
+        """The settings as JSON has them. Parameters are left out where there are none, as files of earlier versions do."""
+        return {
+            name: value for name, value in json.loads(json.dumps(asdict(self))).items() if value or name != "parameters"
+        }
 
     def environment_made(self) -> Any:
         """A new environment."""
@@ -152,6 +187,9 @@ class TrainingSettings:
         """The agent of a run, before it has learned anything."""
         if self.is_deep:
             return network_agents.agent(self, env, maker, run)
+        own = dict(self.parameters)
+        if "eta" in own:
+            own["second_step_size"] = own.pop("eta") * self.alpha(maker)
         agent: control.Agent = self.row.resolve("learner")(
             maker.n_features,
             int(environments.discrete(env).n),
@@ -160,6 +198,7 @@ class TrainingSettings:
             self.discount,
             control.EpsilonGreedy(self.schedule()),
             seed=[self.seed, run],
+            **own,
         )
         return agent
 
@@ -172,7 +211,7 @@ def option(text: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.isidentifier():
-        raise ValueError(f"--option must be KEY=VALUE, got {text!r}")
+        raise ValueError(f"--option and --parameter must be KEY=VALUE, got {text!r}")
     words = {"true": True, "false": False, "none": None, "null": None}
     if value.lower() in words:
         return key, words[value.lower()]

@@ -38,6 +38,8 @@ def intention(settings: TrainingSettings, maker: Maker, runs: int) -> Iterable[s
         epsilon += f" → {settings.epsilon_final:g} in {settings.epsilon_steps:,} steps"
     exploring = "" if settings.method == "stream_ac" else f", ε = {epsilon}"
     yield _row("step-size", f"{alpha}, λ = {settings.trace_decay:g}, γ = {settings.discount:g}{exploring}")
+    if settings.parameters:
+        yield _row("parameters", ", ".join(f"{name} = {value:g}" for name, value in settings.parameters.items()))
     yield _row("features", _features(maker))
     several = f", {runs} runs" if runs > 1 else ""
     yield _row("episodes", f"{settings.episodes:,}{several}, seed {settings.seed}")

@@ -20,6 +20,7 @@ from trueonline.study import results
 
 SETTING = ("agent", "step_size", "trace_decay")
 SCORES = ("mean_return", "final_return")
+KNOWN = {"environment", *SETTING, "seed", *SCORES}  # other columns of floats are parameters
 Statistic = Callable[[np.ndarray], np.ndarray]  # from scores (…, runs of all environments) to one number each
 
 
@@ -78,8 +79,8 @@ def aggregate(
     Returns
     -------
     pyarrow.Table
-        `agent`, `step_size`, `trace_decay`, `iqm`, `low`, `high`, `mean`, `median` and `runs` of each environment. The best
-        comes first.
+        `agent`, `step_size`, `trace_decay`, parameters, `iqm`, `low`, `high`, `mean`, `median` and `runs` of each environment. The
+        best comes first.
 
     Raises
     ------
@@ -96,13 +97,13 @@ def aggregate(
     [{'agent': 'mine', 'iqm': 0.25, 'mean': 0.375, 'runs': 4}]
     """
     rows = []
-    for setting, scores in _scores(table, score, between).items():
+    names, found = _scores(table, score, between)
+    for setting, scores in found.items():
         low, high = _interval(scores, interquartile_mean, interval, samples, seed)
         flat = scores.reshape(-1)
-        found = interquartile_mean(flat), low, high, flat.mean(), np.median(flat)
-        rows.append(
-            {**setting_of(setting), **dict(zip(("iqm", "low", "high", "mean", "median"), map(float, found), strict=True))}
-        )
+        numbers = interquartile_mean(flat), low, high, flat.mean(), np.median(flat)
+        named = dict(zip(("iqm", "low", "high", "mean", "median"), map(float, numbers), strict=True))
+        rows.append({**dict(zip(names, setting, strict=True)), **named})
         rows[-1]["runs"] = scores.shape[1]
     return pa.Table.from_pylist(sorted(rows, key=lambda row: -row["iqm"]))
 
@@ -129,7 +130,7 @@ def profile(
     Returns
     -------
     pyarrow.Table
-        `agent`, `step_size`, `trace_decay`, `threshold`, `share`, `low` and `high`.
+        `agent`, `step_size`, `trace_decay`, parameters, `threshold`, `share`, `low` and `high`.
 
     Raises
     ------
@@ -145,7 +146,8 @@ def profile(
     [1.0, 0.5, 0.0]
     """
     rows = []
-    for setting, scores in _scores(table, score, between).items():
+    names, found = _scores(table, score, between)
+    for setting, scores in found.items():
         for threshold in map(float, thresholds := tuple(thresholds)):
 
             def share(values: np.ndarray, threshold: float = threshold) -> np.ndarray:
@@ -158,25 +160,27 @@ def profile(
                 "low": float(low),
                 "high": float(high),
             }
-            rows.append({**setting_of(setting), **numbers})
+            rows.append({**dict(zip(names, setting, strict=True)), **numbers})
     return pa.Table.from_pylist(rows)
 
 
-def setting_of(values: tuple[Any, ...]) -> dict[str, Any]:
-    return dict(zip(SETTING, values, strict=True))
+def parameters(table: pa.Table) -> list[str]:
+    """The columns of parameters of agents."""
+    return [field.name for field in table.schema if field.type == pa.float64() and field.name not in KNOWN]
 
 
 def _scores(
     table: pa.Table, score: str, between: Mapping[str, tuple[float, float]] | None
-) -> dict[tuple[Any, ...], np.ndarray]:
-    """The scores of each setting, shape (environments, runs)."""
+) -> tuple[list[str], dict[tuple[Any, ...], np.ndarray]]:
+    """What tells settings from each other, and the scores of each setting, shape (environments, runs)."""
     if score not in SCORES:
         raise ValueError(f"score must be {' or '.join(SCORES)}, got {score!r}")
     found: dict[tuple[Any, ...], dict[str, dict[int, float]]] = {}
     columns = ("environment", *SETTING, "seed", score)
     table = results.read(table, columns)
-    for row in table.select(columns).to_pylist():
-        place = found.setdefault(tuple(row[name] for name in SETTING), {})
+    told = [*SETTING, *parameters(table)]
+    for row in table.to_pylist():
+        place = found.setdefault(tuple(row[name] for name in told), {})
         place.setdefault(row["environment"], {})[row["seed"]] = row[score]
     names = list(dict.fromkeys(table["environment"].to_pylist()))
     if len(names) > 1 and between is None:
@@ -191,7 +195,7 @@ def _scores(
     seeds = {frozenset(runs) for setting in found.values() for runs in setting.values()}
     if len(seeds) > 1 or any(set(setting) != set(names) for setting in found.values()):
         raise ValueError("every agent and setting must have runs with the same seeds on all environments")
-    return {
+    scaled = {
         setting: np.array(
             [
                 [(value - scales[name][0]) / (scales[name][1] - scales[name][0]) for value in runs[name].values()]
@@ -200,6 +204,7 @@ def _scores(
         )
         for setting, runs in found.items()
     }
+    return told, scaled
 
 
 def _interval(scores: np.ndarray, statistic: Statistic, interval: float, samples: int, seed: int) -> np.ndarray:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trueonline.control.gym.train_settings import TrainingSettings
-from trueonline.control.studies.aggregates import aggregate
+from trueonline.control.studies.aggregates import aggregate, parameters
 from trueonline.control.studies.sweeps import sweep
 from trueonline.files import write_whole
 from trueonline.study import results
@@ -50,14 +50,17 @@ def run(given: dict[str, Any], out: str, *, engine: str, threads: int | None, sa
     table = sweep(**given, engine=engine, threads=threads, out=Path(out) / "tasks", progress=True)
     results.write(table.drop(list(CURVES)), f"{out}/results")
     write_whole(f"{out}/curves.parquet", lambda file: pq.write_table(table, file))
-    rows = []
+    rows, own = [], parameters(table)
     for environment in pc.unique(table["environment"]).to_pylist():
         ranked = aggregate(table.filter(pc.field("environment") == environment)).to_pylist()
         for agent in dict.fromkeys(row["agent"] for row in ranked):
             best = next(row for row in ranked if row["agent"] == agent)
             interval = f"{number(best['low'])} to {number(best['high'])}"
-            rows.append([environment, agent, number(best["iqm"]), interval, best["step_size"], best["trace_decay"]])
-    print_table(["environment", "agent", "mean return", "95 % interval", "α", "λ"], rows)
+            setting = [best[name] for name in ("step_size", "trace_decay", *own)]
+            rows.append(
+                [environment, agent, number(best["iqm"]), interval, *("" if each is None else each for each in setting)]
+            )
+    print_table(["environment", "agent", "mean return", "95 % interval", "α", "λ", *own], rows)
     say("The mean return is the interquartile mean over the seeds.")
     say("The best of many settings was chosen by these seeds, so its return is too high on average.")
     say(

@@ -19,7 +19,7 @@ from trueonline.control.gym import environments
 from trueonline.control.gym.train_settings import TrainingSettings
 from trueonline.control.gym.training import limits, train
 from trueonline.core.compiling.sources import package_code
-from trueonline.inputs import count, positive, unit
+from trueonline.inputs import count, number, positive, unit
 from trueonline.study import engines
 from trueonline.study.checks import check_known, grid
 from trueonline.study.storage.execution import execute_tasks, gather_tasks
@@ -125,6 +125,7 @@ def sweep(
     threads: int | None = None,
     out: str | os.PathLike | None = None,
     progress: bool = False,
+    parameters: Mapping[str, Iterable[float]] | None = None,
     **settings: Any,
 ) -> pa.Table:
     """Train agents on Gymnasium environments, over step-sizes, trace decays and seeds, on all cores.
@@ -155,6 +156,9 @@ def sweep(
         A folder that keeps the results of all runs. After Ctrl-C or a crash, the same call computes only what is missing.
     progress : bool
         Whether to show a progress bar.
+    parameters : mapping, optional
+        Grids of further arguments of agents that are numbers, such as ``{"meta_step_size": [0.001, 0.01]}``, and "eta", the ratio
+        of the second step-size to the first. The table has a column for each, which is null for agents without it.
     **settings
         Further settings of all agents: `discount`, `epsilon`, `epsilon_final`, `epsilon_steps`, `features`, `feature_options`,
         `options` (for `gymnasium.make`) and `divided`, as in `trueonline train`.
@@ -164,7 +168,7 @@ def sweep(
     pyarrow.Table
         A row for each run: `environment`, `agent`, `step_size`, `trace_decay`, `seed`, `mean_return` over all episodes (the area
         under the learning curve), `final_return` over the last tenth of the episodes, `diverged`, and the `returns` and `lengths`
-        of all episodes.
+        of all episodes. Parameters come last.
 
     Raises
     ------
@@ -192,24 +196,35 @@ def sweep(
         tuple(range(count("seeds", seeds))) if isinstance(seeds, int) else tuple(map(int, grid("seeds", seeds, _seed)))
     )
     alphas, lams = grid("step_sizes", step_sizes, positive), grid("trace_decays", trace_decays, unit)
+    own_grid = {name: grid(f"parameters[{name!r}]", values, number) for name, values in (parameters or {}).items()}
     names = _names("environment", environment)
-    tasks = []
+    tasks, unused = [], {*own_grid}
     for each, (agent, own) in product(names, _named(agents).items()):
         first = _settings(each, {**settings, **own}, alphas[0], lams[0])
+        has = [name for name in own_grid if name in first.parameter_names]
+        unused -= {*has}
+        points = [dict(zip(has, values, strict=True)) for values in product(*(own_grid[name] for name in has))]
         with closing(first.environment_made()) as env:
             maker = first.features_for(env)
-            environments.fitting(env, first.agent(env, maker, 0), maker)
-        for alpha, lam in product(alphas, lams):
-            one = replace(first, step_size=alpha, trace_decay=lam)
+            for point in points:
+                tried = replace(first, parameters={**first.parameters, **point})
+                environments.fitting(env, tried.agent(env, maker, 0), maker)
+        for alpha, lam, point in product(alphas, lams, points):
+            one = replace(first, step_size=alpha, trace_decay=lam, parameters={**first.parameters, **point})
             for k in range(0, len(numbers), SEEDS_OF_A_TASK):
                 pairs = tuple((seed, 0) for seed in numbers[k : k + SEEDS_OF_A_TASK])
                 tasks.append(SeveralTrainings(agent, one, pairs, most, limit))
+    if unused:
+        raise ValueError(f"parameters has {min(unused)!r}, which is a parameter of none of the agents")
     engines.check(engine)
     with tempfile.TemporaryDirectory() if out is None else nullcontext(out) as folder:
         with TasksBar("Training") if progress else nullcontext(lambda *state: None) as watch:
             execute_tasks(tasks, folder, engine=engine, threads=threads, progress=watch)
         table = gather_tasks(tasks, folder)
     assert table is not None, "all of them were done"
+    for name in own_grid:
+        column = [task.settings.parameters.get(name) for task in tasks for _ in task.seeds]
+        table = table.append_column(name, pa.array(column, pa.float64()))
     return table
 
 
