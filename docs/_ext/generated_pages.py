@@ -221,10 +221,11 @@ def keep_help_as_it_is(app: Any, context: Any, lines: list[str]) -> None:
     lines[:] = shown
 
 
-def setup(app: Any) -> dict[str, bool]:
+def setup(app: Any) -> dict[str, Any]:
     app.connect("config-inited", write_pages)
     app.connect("autodoc-process-docstring", mark_equations, priority=100)  # before numpydoc reads them
     app.connect("autodoc-process-signature", whole_signature)
     for part in ("description", "options", "arguments"):
         app.connect(f"sphinx-click-process-{part}", keep_help_as_it_is)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    # With another `env_version`, Sphinx reads all pages again.
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 2}
