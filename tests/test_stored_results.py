@@ -103,7 +103,7 @@ def test_the_overview_has_every_claim_with_its_verdict_and_names_what_is_not_sto
 def test_a_page_has_the_figure_the_numbers_and_the_best_rows(results):
     pages.write(results)
     text = (results / "experiments" / "fig4.md").read_text()
-    assert "{figure} ../data/fig4/figure.png" in text
+    assert "{figure} ../data/fig4/figure.png\n:alt: Figure 4 — random MRPs\n:figclass: narrow\n" in text  # of 4 pixels
     assert "x: 0.3333; interval: \\[−0.25, 1·10⁻¹²\\]; all: 6 values from 0.5 to 5" in text
     assert "ratio: ∞" in text
     assert "| M | tabular | true online TD(λ) | 0.3 | 0.2 | 0.4 | 0.2 | 0.9 |" in text
