@@ -27,7 +27,7 @@ extensions = [
     "explorable",  # docs/_ext: the explorable pages, inside other pages
     "generated_pages",  # docs/_ext: the API's lists of names, and the catalogue of methods
     "method_pictures",  # docs/_ext: a picture for each linear method, drawn from its learners
-    "accidents",  # docs/_ext: lists in the middle of a sentence, cards without a link and dead links stop the build
+    "accidents",  # docs/_ext: broken lists, cards without a link, dead links and raw asterisks stop the build
     "whole_search",  # docs/_ext: the search finds every page, also after a build that was interrupted
 ]
 exclude_patterns = [

@@ -51,12 +51,13 @@ def test_the_styles_of_the_gallery_stay_in_the_gallery(page, kept):
         ),
         ('<a class="x" href="b.html :link-type: doc">b</a>', "leads nowhere"),
         ('<a href="../start/a.html#gone">a</a>', "names a place"),
+        ("<p>**Required** Signals, <code>a**b**c</code></p>", "**Required** is not bold"),
         (
             '<p>Three steps:</p><ol><li>a</li></ol><div class="sd-card x"><a href="../start/a.html#here">a</a></div><i id="here">',
             None,
         ),
     ],
-    ids=["list", "card", "file", "place", "none"],
+    ids=["list", "card", "file", "place", "asterisks", "none"],
 )
 def test_accidents_of_markdown_are_found_on_built_pages(html, said):
     found = accidents({"start/a.html": html}, {"start/a.html"})

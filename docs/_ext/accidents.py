@@ -1,7 +1,7 @@
 """Reads the built pages, and stops the build at what Markdown does without a warning.
 
 A line that begins with "1. " by chance becomes a list in the middle of a sentence. A misspelt option of a card becomes part of its
-link.
+link. Asterisks that were escaped stay where a word should be bold.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ BODY = re.compile(r'<article role="main".*?</article>', re.DOTALL)
 LINK = re.compile(r'<a\b[^>]*?\bhref="([^"]*)"')
 ID = re.compile(r'\bid="([^"]+)"')
 OUTSIDE = re.compile(r"[a-z]+:|//")
+CODE = re.compile(r"<(pre|code)\b.*?</\1>", re.DOTALL)
+RAW = re.compile(r"\*\*\w[^*]{0,60}\*\*")
 
 
 def accidents(pages: Mapping[str, str], files: set[str]) -> list[str]:
@@ -38,6 +40,7 @@ def accidents(pages: Mapping[str, str], files: set[str]) -> list[str]:
             text = _words(cut)
             if len(text.split()) > TITLE and not text.endswith(ENDS) and not LINK_ALONE.match(cut):
                 found.append(f"{name}: a list begins in the middle of a sentence, after {text[-60:]!r}")
+        found += [f"{name}: {raw} is not bold" for raw in RAW.findall(_words(CODE.sub("", body_html)))]
         for card in CARD.findall(body_html):
             if "<a " not in card:
                 found.append(f"{name}: the card {_words(card)[:60]!r} has no link")

@@ -201,6 +201,14 @@ def mark_equations(app: Any, what: str, name: str, thing: Any, options: Any, lin
     lines[:] = marked
 
 
+def whole_signature(app: Any, what: str, name: str, thing: Any, options: Any, shown: str, returned: str) -> Any:
+    """A class with a `__new__` that takes anything is shown with the arguments of its `__init__`."""
+    if what == "class" and shown == "(*_, **__)":
+        parameters = inspect.signature(thing).parameters.values()
+        return str(inspect.Signature([each.replace(annotation=each.empty) for each in parameters])), returned
+    return None
+
+
 def keep_help_as_it_is(app: Any, context: Any, lines: list[str]) -> None:
     """Help is plain text: `logs/*.csv` begins no emphasis, and lists and examples keep their spaces."""
     shown: list[str] = []
@@ -208,13 +216,16 @@ def keep_help_as_it_is(app: Any, context: Any, lines: list[str]) -> None:
         as_is = line.startswith("| ")
         if as_is and not (shown and shown[-1].startswith("    ")):
             shown += ["", "::", ""]
-        shown.append(f"    {line[2:]}" if as_is else line.replace("*", "\\*"))
+        marked = line.startswith(("**Required**", "    **Required**"))  # by sphinx-click
+        shown.append(f"    {line[2:]}" if as_is else line if marked else line.replace("*", "\\*"))
     lines[:] = shown
 
 
-def setup(app: Any) -> dict[str, bool]:
+def setup(app: Any) -> dict[str, Any]:
     app.connect("config-inited", write_pages)
     app.connect("autodoc-process-docstring", mark_equations, priority=100)  # before numpydoc reads them
+    app.connect("autodoc-process-signature", whole_signature)
     for part in ("description", "options", "arguments"):
         app.connect(f"sphinx-click-process-{part}", keep_help_as_it_is)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    # With another `env_version`, Sphinx reads all pages again.
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 2}

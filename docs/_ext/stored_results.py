@@ -44,6 +44,7 @@ READ_ON = {
     "cost": "benchmarks.md",
     "average-reward": "experiments.md#average-reward",
 }
+NARROW = 1120  # pixels of a picture of one panel, which can be read on a phone without swiping
 TIMED = ("cost",)  # experiments that measure times, which other work on the machine changes
 
 
@@ -214,7 +215,9 @@ def experiment_page(name: str, about: Mapping[str, Any], verdicts: Sequence[Mapp
     for path in files:
         if path.suffix == ".png":
             caption = _caption(chosen.title, path.stem)
-            lines += [f"```{{figure}} ../data/{name}/{path.name}", f":alt: {caption}", "```", ""]
+            narrow = int.from_bytes(path.read_bytes()[16:20]) <= NARROW  # the width in the head of a PNG
+            kind = [":figclass: narrow"] if narrow else []
+            lines += [f"```{{figure}} ../data/{name}/{path.name}", f":alt: {caption}", *kind, "```", ""]
     lines += ["## Claims", ""]
     lines += claims_table(claims)
     lines += [f"**Why some do not hold.** {reading.exceptions}", ""] if reading and reading.exceptions else []

@@ -164,7 +164,8 @@
     const s = result.learners.true_online.steps[t - 1];
     backward.replaceChildren(
       h("p", { class: "sum" }, "surprise δ = R + γV′ − V = ", h("span", { class: "nowrap" }, `${s.reward} + ${two(gamma.value)} × ${three(s.vNext)} − ${three(s.v)} = `), h("b", {}, three(s.delta)), h("br"),
-        "the guess moved by V − V", h("sub", {}, "old"), " = ", h("b", {}, three(s.v - s.vOld))),
+        "since it was last used, the guess V moved by V − V", h("sub", {}, "old"), " = ", h("b", {}, three(s.v - s.vOld))),
+      h("p", { class: "hint" }, "V is the guess for the state that the walker leaves, V′ for the state that it enters."),
       h("div", { class: "scroll" }, h("table", { class: "numbers" },
         h("thead", {}, h("tr", {}, ["feature", "x", "trace e", "αδe", ["α(V−V", h("sub", {}, "old"), ")", h("br"), "×(e−x)"], "change"].map((text) => h("th", { scope: "col" }, text)))),
         h("tbody", {}, s.weights.reduce((rows, _, i) => [...rows, h("tr", {}, h("td", {}, kind.value === "tabular" ? place(i) : `${i + 1}`), h("td", {}, three(s.x[i])), h("td", {}, three(s.trace[i])),
