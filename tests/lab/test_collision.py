@@ -22,6 +22,7 @@ def scaled_down(monkeypatch):
     }
     for name, value in changes.items():
         monkeypatch.setattr(paper, name, value)
+    monkeypatch.setattr(paper, "estimate", lambda missing, of, settings: f"{len(missing)} of {of}")
 
 
 def root_of_mean_square(run, measure, method, alpha, lam, settings, **more):
@@ -40,10 +41,10 @@ def root_of_mean_square(run, measure, method, alpha, lam, settings, **more):
 
 
 def test_the_study_runs_scaled_down(scaled_down, tmp_path):
-    settings = Settings(tmp_path, runs=5)
+    said = []
+    settings = Settings(tmp_path, runs=5, say=said.append)
     outcome = paper.run(settings)
-    computed = {file: file.stat().st_mtime_ns for file in tmp_path.glob("*.parquet")}
-    assert len(computed) == 2 * 5 * (5 + 2 + 5 * 2)
+    assert said == [f"{2 * 5 * (5 + 2 + 5 * 2)} of 170"]
     assert outcome.data.num_rows == 2 * 11 * 2 * 4
     assert (outcome.data["low"].to_numpy() <= outcome.data["high"].to_numpy()).all()
     assert len(outcome.claims) == 5
@@ -54,7 +55,7 @@ def test_the_study_runs_scaled_down(scaled_down, tmp_path):
         assert titles[3] == "GTD(λ), best η"
         assert len(titles) == 12
     assert paper.run(settings).claims == outcome.claims
-    assert {file: file.stat().st_mtime_ns for file in tmp_path.glob("*.parquet")} == computed, "everything was there"
+    assert len(said) == 1, "everything was there"
 
 
 @pytest.mark.parametrize("measure", ["the run", "the end"])
@@ -75,6 +76,17 @@ def test_errors_are_those_of_the_definition(scaled_down, tmp_path, measure):
         for run in range(2):
             expected = root_of_mean_square(run, measure, method, alpha, 0.9, settings, **more)
             assert found.by_method[method][run, at, *place] == pytest.approx(expected, rel=1e-9), method
+
+
+def test_how_long_it_takes_is_said_first(tmp_path):
+    settings = Settings(tmp_path, threads=2)
+    tasks = paper.case(0, 0, settings).tasks()
+    steps = sum(task.steps for task in tasks)
+    assert steps == 51 * 19 * 12 * 20_000
+    said = paper.estimate(tasks[:1], len(tasks), settings)
+    assert said.startswith("The Collision task: 4,560,000 learning steps (50 of 51 tasks are done already). This takes ")
+    assert said.endswith(" on 2 cores.")
+    assert "takes" not in paper.estimate(tasks[:1], 1, Settings(tmp_path, engine="cuda"))
 
 
 def errors(**levels):

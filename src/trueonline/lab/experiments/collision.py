@@ -32,6 +32,8 @@ Exceptions: The order may depend on the features that are drawn. A claim about m
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -46,7 +48,7 @@ from trueonline.lab.claims import HOLDS, ROUNDING, Claim, Errors, Estimate, coun
 from trueonline.lab.experiment import Experiment, Outcome, Settings, table
 from trueonline.lab.style import NAMES, figure, lines_over_lam
 from trueonline.problems.counterexamples import collision
-from trueonline.words import count
+from trueonline.words import count, duration
 
 ALPHAS = 2.0 ** np.arange(-18, 1)
 LAMS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 0.875, 0.9, 0.9375, 0.96875, 0.984375, 1.0)
@@ -67,9 +69,11 @@ def run(settings: Settings) -> Outcome:
     runs = settings.number(RUNS)
     cases = {measure: [case(run, after, settings) for run in range(runs)] for measure, after in MEASURES.items()}
     tasks = {measure: study.cases.expand(some) for measure, some in cases.items()}
-    study.execute_tasks(
-        [task for some in tasks.values() for each in some for task in each], settings.tasks, **settings.how
-    )
+    everything = [task for some in tasks.values() for each in some for task in each]
+    missing = [task for task in everything if study.read_task(task, settings.tasks) is None]
+    if missing:
+        settings.say(estimate(missing, len(everything), settings))
+    study.execute_tasks(everything, settings.tasks, **settings.how)
     errors = {
         measure: errors_of(cases[measure], [settings.gathered(each) for each in tasks[measure]], settings.seed)
         for measure in MEASURES
@@ -92,6 +96,32 @@ def case(run: int, after: int, settings: Settings) -> study.Case:
     methods["v_trace"] = study.SweptMethod("v_trace", parameters={"largest_ratio": 2.0})  # no ratio is larger
     seed, grids = int(own.generate_state(1)[0]), {name: tuple(values) for name, values in OWN.items()}
     return study.Case(collision(features), methods, tuple(ALPHAS), LAMS, 1, STEPS, seed, after=after, parameters=grids)
+
+
+def estimate(missing: Sequence[Any], of: int, settings: Settings) -> str:
+    """How long the missing tasks will take, from a trial of each method on this machine."""
+    steps = sum(task.steps for task in missing)
+    done = "" if len(missing) == of else f" ({of - len(missing):,} of {of:,} tasks are done already)"
+    size = f"The Collision task: {steps:,} learning steps{done}."
+    if settings.engine != "local":
+        return size
+    seconds = 0.0
+    for method in METHODS:
+        tasks = [task for task in missing if task.method == method]
+        if tasks:
+            trial, alphas = tasks[0].case, ALPHAS[[5, 10]]
+            for lams in (np.zeros(1), np.array(LAMS)):  # the first trial compiles, or loads what has been compiled
+                began = time.thread_time()  # other work on the machine does not count
+                found = np.empty((1, len(alphas), len(lams)))
+                trial.methods[method].sweep(
+                    trial.arrays, trial.problem.discount, 0, [trial.trajectory(0)], alphas, lams, found
+                )
+                taken = (time.thread_time() - began) / (found.size * trial.steps)
+            seconds += taken * sum(task.steps for task in tasks)
+    cores = settings.threads or os.cpu_count() or 1
+    return (
+        f"{size} This takes {duration(seconds)} of core time, or {duration(seconds / cores)} on {count(cores, 'core')}."
+    )
 
 
 # --- The results ----------------------------------------------------------------------------------
