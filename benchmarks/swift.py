@@ -81,13 +81,13 @@ def _race(section: Section, settings: Settings, stream: str, X: np.ndarray, rewa
         "adapted": lambda: adapted.run(X, rewards),
     }
     times = race(runs, rounds=settings.rounds, tries=1)
-    steps, ratio, adaptive = len(rewards), times.ratio("C", "run"), times.ratio("adapted", "C")
-    section.targets.append(at_least(f"the eager loop in C against `run`, {stream}, α = {alpha:g}", LEAST, ratio))
+    steps, ratios = len(rewards), [times.ratio(*pair) for pair in (("C", "run"), ("adapted", "C"), ("adapted", "run"))]
+    section.targets.append(at_least(f"the eager loop in C against `run`, {stream}, α = {alpha:g}", LEAST, ratios[0]))
     section.targets.append(
-        at_most(f"adapted step-sizes against the eager loop in C, {stream}, α = {alpha:g}", MOST, adaptive)
+        at_most(f"adapted step-sizes against the eager loop in C, {stream}, α = {alpha:g}", MOST, ratios[1])
     )
     traced = int(each(learner._memory)[0].numbers[COUNT])
-    row = (times.per_step("run", steps), f"{traced:,}", times.per_step("C", steps), f"{eager.traced:,}", ratio, adaptive, times.ratio("adapted", "run"))
+    row = (times.per_step("run", steps), f"{traced:,}", times.per_step("C", steps), f"{eager.traced:,}", *ratios)
     return stream, f"{alpha:g}", f"{learner.bounded / learner.steps:.0%}", *row
 
 

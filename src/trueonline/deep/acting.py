@@ -66,7 +66,7 @@ class StreamAgent(Streaming, Acting):
         parts = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
         self._part_settings: dict[str, Any] = parts
         super().__init__(net, discount, trace_decay, step_size, kappa)
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(inputs.joint_seed(seed))
 
     def _attach(self) -> None:
         settings = self._part_settings
