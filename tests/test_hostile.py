@@ -113,6 +113,12 @@ def test_every_end_of_a_trial_is_an_outcome(tmp_path, monkeypatch):
     assert said.startswith("python -m tests.hostile --seed 3 --only self_check --trial 4\n")
 
 
+def test_a_run_without_time_for_a_kind_of_trial_fails(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["hostile", "--minutes", "0", "--only", "own_classes", "--jobs", "1"])
+    assert command.main() == 1
+    assert "No trial of own_classes fitted into this time" in capsys.readouterr().out
+
+
 def test_the_table_goes_between_its_markers(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"Before.\n\n{command.BEGIN}\nold\n{command.END}\n\nAfter.\n")

@@ -12,7 +12,6 @@ To add a method, add a rule file, a definition, a row here, and a page (CONTRIBU
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -76,13 +75,16 @@ class Parameter(NamedTuple):
         ValueError
             If the value is not a finite number in the range.
         """
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if not (number and abs(value) <= sys.float_info.max and self.least <= value <= self.most):
+        try:
+            number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+        except OverflowError:
+            number = math.nan
+        if not (math.isfinite(number) and self.least <= number <= self.most):
             ranges = {(True, True): "", (False, True): f" ≥ {self.least:g}", (True, False): f" ≤ {self.most:g}"}
             open_ends = math.isinf(self.least), math.isinf(self.most)
             wanted = ranges.get(open_ends, f" from {self.least:g} to {self.most:g}")
-            raise ValueError(f"{name} must be a finite number{wanted}, got {value!r}")
-        return float(value)
+            raise ValueError(f"{name} must be a finite number{wanted}, got {value!r:.80}")
+        return number
 
 
 @dataclass(frozen=True, eq=False)

@@ -160,6 +160,8 @@ def test_a_wrong_schedule_changes_nothing(wrong):
         ({"trace_decay": None}, "trace_decay must be"),
         ({"discount": -0.1}, "discount must be"),
         ({"policy": 3}, "policy must be callable"),
+        ({"seed": -1}, "seed must be a whole number ≥ 0, got -1"),
+        ({"seed": [1, 2.5]}, "seed must be a whole number ≥ 0, got 2.5"),
         ({"initial_weights": np.zeros(6)}, r"a row for each feature and a column for each action, \(3, 2\)"),
         ({"initial_weights": np.zeros((2, 3))}, "got shape \\(2, 3\\)"),
         ({"initial_weights": np.full((3, 2), NAN)}, "initial_weights must be"),

@@ -1,5 +1,7 @@
 """Streaming agents in environments: parts, continuous actions, ties, files, and the command."""
 
+import copy
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -176,6 +178,8 @@ BAD = {
     "40 rows of 2 finite": lambda: _agent("gaussian").run(np.zeros((41, 5)), np.zeros((40, 3)), np.zeros(40)),
     "call gaussian": lambda: _agent("gaussian").probabilities(np.zeros(5)),
     "x must be finite": lambda: deep.RunningMoments(2).observe([0.0, np.inf]),
+    r"x must not exceed 1e\+100": lambda: deep.RunningMoments(2).observe([0.0, 1e160]),
+    r"x must not exceed 1e\+100 in": lambda: _agent("q", normalise=True).start([0.0, 1e160, 0.0, 0.0]),
 }
 
 
@@ -183,6 +187,19 @@ BAD = {
 def test_bad_input_is_refused(message):
     with pytest.raises(ValueError, match=message):
         BAD[message]()
+
+
+def test_observations_and_rewards_whose_squares_overflow_leave_no_mark():
+    agent = deep.StreamQ(_net(4, 3), 0.9, 0.8, normalise=True, scale_rewards=True, seed=0)
+    agent.start(np.ones(4))
+    agent.step(1.0, np.zeros(4))
+    before = copy.deepcopy(agent._dump())
+    with pytest.raises(ValueError, match=r"reward must be a number of at most 1e\+100 in size"):
+        agent.step(1e160, np.ones(4))
+    with pytest.raises(ValueError, match=r"x_next must not exceed 1e\+100"):
+        agent.step(1.0, np.full(4, -1e160))
+    for key, array in agent._dump().items():
+        assert np.array_equal(array, before[key]), key
 
 
 def test_an_actor_that_diverges_is_noticed_before_anything_changes():

@@ -380,6 +380,32 @@ def test_threads_may_share_an_agent():
     assert (shared.weights == alone.weights).all()
 
 
+def test_a_network_waits_for_the_run_of_its_learner():
+    rng = np.random.default_rng(9)
+    X, ended = rng.normal(size=(30_001, 4)), threading.Event()
+    shared, alone = (deep.StreamTD(_net(4, 1, {"hidden": (32, 32)}), 0.9, 0.8) for _ in range(2))
+
+    def read():
+        while not ended.is_set():
+            shared.net(X[0])
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for learner in (shared, alone):
+        learner.run(X, X[1:, 0])
+        ended.set()
+    reader.join()
+    assert (shared.weights == alone.weights).all()
+
+
+@pytest.mark.parametrize("name", ["StreamQ", "StreamSarsa", "StreamAC"])
+def test_run_copies_what_it_checks(name):
+    X, agent = np.zeros((51, 4)), _agents()[name]
+    actions = np.zeros(51 if name == "StreamSarsa" else 50, np.int64)
+    assert not np.shares_memory(agent._streamed(actions, 50)[0], actions)
+    assert not np.shares_memory(agent.net._stream(X), X)
+
+
 def test_a_network_belongs_to_the_newest_learner():
     net = _net(4, 1, {})
     first = deep.StreamTD(net, 0.9, 0.8)

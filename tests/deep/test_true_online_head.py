@@ -121,6 +121,22 @@ def test_run_is_repeated_learn_and_changes_nothing_if_it_fails():
     assert (other.trace == trace).all()
 
 
+def test_run_of_an_agent_cuts_the_trace_where_learn_does():
+    X, rewards, _ = _stream(6)
+    rng = np.random.default_rng(6)
+    actions, ends, greedy = rng.integers(0, 3, 60), rng.random(60) < 0.2, rng.random(60) < 0.6
+    one, other = (deep.TrueOnlineHeadQ(_net(3), 0.9, 0.8) for _ in range(2))
+    for first, last in ((0, 20), (20, 60)):
+        deltas = [
+            one.learn(X[t], actions[t], rewards[t], X[t + 1], bool(ends[t]), bool(greedy[t])) for t in range(first, last)
+        ]
+        part = slice(first, last)
+        ran = other.run(X[first : last + 1], actions[part], rewards[part], ends[part], greedy[part], resume=first > 0)
+        assert ran.tolist() == deltas
+    assert (one.weights == other.weights).all()
+    assert (one.trace == other.trace).all()
+
+
 BAD = {
     "net must have a hidden layer": lambda: deep.TrueOnlineHead(deep.MLP(4, (), 1), 0.9, 0.8),
     "net must have 1 output": lambda: deep.TrueOnlineHead(_net(3), 0.9, 0.8),

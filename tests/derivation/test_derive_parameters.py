@@ -71,6 +71,8 @@ def test_agents_and_sweeps_take_them():
         ({}, r"there is no 'cap' to write a forward view with; .* give its value, as in parameters=\{'cap': 1.0\}"),
         ({"cap": 1.0, "capp": 1.0}, "there is a parameter 'capp', which neither the target nor the step-size asks for"),
         ({"cap": "much"}, "the default of cap must be a finite number, got 'much'"),
+        ({"cap": 10**400}, "the default of cap must be a finite number, got 10+"),
+        ({"cap": to.Parameter(2.0, "0")}, "the least cap must be a number, got '0'"),
         ({"cap": to.Parameter(2.0, 0.0, 1.0)}, "the default of cap must be a finite number from 0 to 1, got 2.0"),
         ({"cap": 1.0, "V": 1.0}, "a parameter may not be called 'V'"),
         ({"cap": 1.0, "run": 1.0}, "a parameter may not be called 'run'"),

@@ -30,7 +30,9 @@ HEADS = ("trial", "promise", "trials", "refused", "fine", "failed")
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.hostile", description="Try to break what is promised.")
     parser.add_argument("--seed", type=int, default=0, help="other seeds are other trials")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="the time to use, at most (default %(default)g)")
+    parser.add_argument(
+        "--minutes", type=float, default=MINUTES, help="the time for the trials, at most (default %(default)g)"
+    )
     parser.add_argument("--only", action="append", choices=KINDS, metavar="KIND", help=f"one of {', '.join(KINDS)}")
     parser.add_argument("--trial", type=int, metavar="N", help="repeat this trial of --only KIND")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default %(default)s)")
@@ -60,8 +62,11 @@ def main() -> int:
     console.print(about)
     if given.out:
         write_table(Path(given.out), rows, about)
+    idle = [kind for kind in kinds if not counts[kind]]
+    if idle:
+        console.print(f"No trial of {', '.join(idle)} fitted into this time: give more --minutes")
     failures = [outcome for outcome in outcomes if outcome.counts[FAILED]]
-    return report_failures(console, failures, place)
+    return report_failures(console, failures, place) or int(bool(idle))
 
 
 def all_tasks(kinds: list[str], given: argparse.Namespace) -> list[Task]:
@@ -75,11 +80,11 @@ def all_tasks(kinds: list[str], given: argparse.Namespace) -> list[Task]:
 def run_all(
     console: Console, kinds: list[str], tasks: list[Task], place: Path, given: argparse.Namespace
 ) -> list[Outcome]:
-    until = time.monotonic() + 60.0 * given.minutes
     preparing = run([Task(kind, PREPARE, given.seed) for kind in kinds], place, given.jobs)
     for outcome in track(preparing, "Preparing", len(kinds), console=console):
         if outcome.why:
             raise SystemExit(f"The preparation of {outcome.task.kind} failed:\n{outcome.why}")
+    until = time.monotonic() + 60.0 * given.minutes
     return list(track(run(tasks, place, given.jobs, until), "Trials", len(tasks), console=console))
 
 

@@ -97,7 +97,7 @@ class Agent(Acting, OverMemory):
         total = self.n_features * self.n_actions
         self._parameters = Parameters(total, step_size, trace_decay, discount, initial_weights)
         self.policy: Policy = EpsilonGreedy(0.1) if policy is None else policy
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(inputs.joint_seed(seed))
         self.reset()
 
     def _choose_method(self) -> None:

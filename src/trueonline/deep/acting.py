@@ -13,7 +13,7 @@ from trueonline.control.agent import generator, plain
 from trueonline.control.policies import EpsilonGreedy, Policy, check_policy, describe, restore
 from trueonline.control.transitions import TIE
 from trueonline.core.thread_guard import guarded
-from trueonline.deep.network import MLP
+from trueonline.deep.network import MLP, limited
 from trueonline.deep.parts import Parts
 from trueonline.deep.streaming import PARAMETERS, Streaming, with_nets
 from trueonline.inputs import FeaturesLike, Schedule, explains_arguments
@@ -66,7 +66,7 @@ class StreamAgent(Streaming, Acting):
         parts = {"normalise": normalise, "scale_rewards": scale_rewards, "time_limit": time_limit}
         self._part_settings: dict[str, Any] = parts
         super().__init__(net, discount, trace_decay, step_size, kappa)
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(inputs.joint_seed(seed))
 
     def _attach(self) -> None:
         settings = self._part_settings
@@ -107,7 +107,7 @@ class StreamAgent(Streaming, Acting):
         return self._parts.inputs(self._observation(x, "x"), steps)
 
     def _observation(self, x: Any, name: str) -> np.ndarray:
-        return inputs.dense(inputs.features(x, self.n_features, name=name), self.n_features).copy()
+        return limited(x, self.n_features, name).copy()
 
     def _played(self, x: Any, policy: Policy, rng: np.random.Generator, steps: int) -> Any:
         """The action of another policy for an observation after so many steps. Nothing is learned."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from trueonline import inputs
 from trueonline.core.compiling.kernels import call
+from trueonline.core.thread_guard import ThreadGuarded, guarded
 from trueonline.deep import kernels
 
 ACTIVATIONS = {"leaky_relu": 0.01, "relu": 0.0, "linear": 1.0, "tanh": math.nan}  # with the slope below zero
@@ -18,7 +20,18 @@ MAX_PARAMETERS = 10**8
 DOUBLE = np.dtype(np.float64)
 
 
-class MLP:
+def alone(method: Callable) -> Callable:
+    """A method of a network that waits for the calls of the learner whose network it is, and of the network itself."""
+    inside = guarded(lambda guard, net, *given: method(net, *given))
+
+    @wraps(method)
+    def waits(net: MLP, *given: Any) -> Any:
+        return inside(net if net._learner is None else net._learner, net, *given)
+
+    return waits
+
+
+class MLP(ThreadGuarded):
     """A fully connected network: hidden layers with layer normalisation and an activation, and linear outputs.
 
     A hidden layer computes h = f(normalised(Wh⁻ + b)). Layer normalisation subtracts the mean of the units and divides by their
@@ -113,6 +126,7 @@ class MLP:
         return self._shape[-1]
 
     @property
+    @alone
     def parameters(self) -> list[np.ndarray]:
         """Read-only copies of weights and biases, [W0, b0, W1, b1, …], a row of W for each unit, as in PyTorch.
 
@@ -123,6 +137,7 @@ class MLP:
         return [inputs.read_only(part.reshape(shape[::-1]).T.copy()) for part, shape in zip(parts, shapes, strict=False)]
 
     @parameters.setter
+    @alone
     def parameters(self, values: Iterable[Any]) -> None:
         shapes = self._shapes()
         values = [each.detach().cpu() if hasattr(each, "detach") else each for each in values]  # tensors of PyTorch
@@ -140,6 +155,7 @@ class MLP:
         if self._learner is not None:
             self._learner._network_set()
 
+    @alone
     def __call__(self, x: Any) -> np.ndarray:
         """Compute the outputs.
 
@@ -159,19 +175,14 @@ class MLP:
 
     def _checked(self, x: Any, name: str) -> np.ndarray:
         """The inputs as an array of float64; ValueError unless they are features of the right number and size."""
-        values = inputs.dense(inputs.features(x, self.n_inputs, name=name), self.n_inputs)
-        if np.abs(values).max() > kernels.MOST_INPUT:
-            largest = np.abs(values).max()
-            raise ValueError(
-                f"{name} must not exceed {kernels.MOST_INPUT:g} in size, got {largest:g}: normalise the inputs"
-            )
-        return values
+        return limited(x, self.n_inputs, name)
 
     def _stream(self, X: Any) -> np.ndarray:
         """A row of inputs for each state of a stream, which has any of the forms of features."""
         stream, rows = inputs.stream(X, self.n_inputs)
         if isinstance(stream, tuple):
             return np.array([self._checked(inputs.row(stream, t), f"X[{t}]") for t in range(rows)])
+        stream = stream.copy()  # what is checked stays as it is when another thread writes to the array
         for t in np.flatnonzero(~(np.abs(stream).max(axis=1) <= kernels.MOST_INPUT)):
             self._checked(stream[t], f"X[{t}]")
         return stream
@@ -192,7 +203,8 @@ class MLP:
         self._row = self._here.shape
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_address", "_here", "_ahead")}
+        kept = super().__getstate__()
+        return {name: value for name, value in kept.items() if name not in ("_address", "_here", "_ahead")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -238,3 +250,12 @@ class MLP:
 
     def __repr__(self) -> str:
         return f"MLP({', '.join(f'{name}={value!r}' for name, value in self._settings().items())})"
+
+
+def limited(x: Any, n: int, name: str) -> np.ndarray:
+    """Features as an array of n numbers; ValueError unless they are of the right number and size."""
+    values = inputs.dense(inputs.features(x, n, name=name), n)
+    largest = np.abs(values).max()
+    if largest > kernels.MOST_INPUT:
+        raise ValueError(f"{name} must not exceed {kernels.MOST_INPUT:g} in size, got {largest:g}: normalise the inputs")
+    return values

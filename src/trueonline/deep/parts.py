@@ -14,7 +14,8 @@ import numpy as np
 
 from trueonline import inputs
 from trueonline.core.compiling.kernels import call
-from trueonline.deep.kernels import NORMALISED, OBSERVE, SMALL
+from trueonline.deep.kernels import MOST_INPUT, NORMALISED, OBSERVE, SMALL
+from trueonline.deep.network import limited
 
 FIRST_TIME = -0.5  # of an episode
 
@@ -95,7 +96,7 @@ class RunningMoments:
         return self._normalised(self._checked(x))
 
     def _checked(self, x: Any) -> np.ndarray:
-        return inputs.dense(inputs.features(x, self.n), self.n)
+        return limited(x, self.n, "x")
 
     def _normalised(self, x: np.ndarray) -> np.ndarray:
         out = np.empty(self.n)
@@ -146,7 +147,8 @@ class RewardScale:
         float
             R, scaled.
         """
-        reward = inputs.number("reward", reward)
+        size = f"a number of at most {MOST_INPUT:g} in size, because it is scaled"
+        reward = inputs.number("reward", reward, size, lambda r: abs(r) <= MOST_INPUT)
         self._sum = reward if end else self.discount * self._sum + reward
         call(OBSERVE, self._moments, np.array([self._sum]))
         return reward / math.sqrt(self.variance + SMALL)

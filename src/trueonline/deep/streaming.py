@@ -241,7 +241,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     def _checked_actions(self, actions: Any, rows: int) -> np.ndarray:
         """The actions of a stream."""
-        array = np.asarray(actions)
+        array = np.array(actions)  # a copy: what is checked stays as it is when another thread writes to the array
         if array.shape != (rows,) or array.dtype.kind not in "iu" or not ((array >= 0) & (array < self.n_actions)).all():
             raise ValueError(f"actions must be {rows} whole numbers from 0 to {self.n_actions - 1}, got {actions!r:.80}")
         return np.require(array, np.int64, ("C", "A", "W"))

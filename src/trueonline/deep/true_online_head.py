@@ -256,28 +256,40 @@ class TrueOnlineHeadQ(HeadedAgent, StreamQ):
     def _learn(
         self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, ends: bool, greedy: bool = True
     ) -> float:
-        return self._cut_or_undo(
-            greedy, lambda: super(TrueOnlineHeadQ, self)._learn(x, output, reward, x_next, more, ends)
-        )
+        return super()._learn(x, output, reward, x_next, (*more, inputs.flag("greedy", greedy)), ends)
+
+    def _run(
+        self,
+        X: Any,
+        outputs: np.ndarray,
+        more: tuple,
+        rewards: Any,
+        terminated: Any,
+        greedy: Any,
+        resume: bool,
+        discounts: Any = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        best = np.ones(len(outputs)) if greedy is None else inputs.marks("greedy", greedy, len(outputs))
+        return super()._run(X, outputs, (*more, best), rewards, terminated, None, resume)
 
     def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
         action, greedy = self._choose(x_next, self._steps + 1)  # by the values that δ bootstraps from
-        self._cut_or_undo(
-            self._greedy, lambda: self._transition(self._here, self._action, reward, x_next, self._more, gamma, lam)
-        )
+        self._transition(self._here, self._action, reward, x_next, (*self._more, self._greedy), gamma, lam)
         self._action, self._greedy = action, greedy
 
     def _last(self, reward: float, x_next: np.ndarray | None, gamma: float) -> None:
-        self._cut_or_undo(self._greedy, lambda: super(TrueOnlineHeadQ, self)._last(reward, x_next, gamma))
+        self._transition(self._here, self._action, reward, x_next, (*self._more, self._greedy), gamma, 0.0)
 
-    def _cut_or_undo(self, greedy: bool, learn: Any) -> Any:
-        """Learn, without the trace of earlier transitions if the action was not one of the best."""
+    @guarded
+    def _transition(self, x: Any, output: Any, reward: Any, x_next: Any, more: tuple, gamma: float, lam: float) -> float:
+        """Learn, without the trace of earlier transitions if the action was not one of the best: the last of `more`."""
+        greedy = more[-1]
         place, steps = self._head._memory.numbers, self._steps
         before = self._decay, place[LAM]
         if not greedy:
             self._decay = place[LAM] = 0.0
         try:
-            return learn()
+            return super()._transition(x, output, reward, x_next, more[:-1], gamma, lam)
         finally:
             if self._steps == steps and not greedy:
                 self._decay, place[LAM] = before

@@ -39,6 +39,7 @@ from trueonline.inputs.numbers import (
     count,
     flag,
     floats,
+    joint_seed,
     marks,
     number,
     one_seed,

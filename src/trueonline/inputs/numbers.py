@@ -74,6 +74,12 @@ def one_seed(seed: Any, name: str = "seed") -> Any:
     raise ValueError(f"{name} must be a whole number ≥ 0, got {shown(seed)}{advice}")
 
 
+def joint_seed(seed: Any) -> Any:
+    """The same, or several numbers that are one seed together."""
+    several = isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str)
+    return [one_seed(each) for each in seed] if several else one_seed(seed)
+
+
 def unmasked(name: str, values: Any) -> Any:
     """The values. ValueError for a masked array, because its mask would be ignored."""
     parts = values if isinstance(values, list | tuple) else (values,)

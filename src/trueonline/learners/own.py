@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import linecache
+import math
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ from trueonline.core.compiling.identity import text_identity
 from trueonline.core.memory.layout import CARRIED, SAVED_PLACE
 from trueonline.core.rule_checks import check_rule
 from trueonline.core.transition import asked
-from trueonline.inputs import Schedule, read_only
+from trueonline.inputs import Schedule, number, read_only
 from trueonline.learners.docstrings import LEARNER, PER_FEATURE
 from trueonline.learners.loading import load_one_of
 from trueonline.learners.memory_learner import MemoryLearner
@@ -261,6 +262,8 @@ def declared(parameters: Any) -> dict[str, Parameter]:
     checked = {}
     for name, given in (parameters or {}).items():
         each = given if isinstance(given, Parameter) else Parameter(given)
+        for end in ("least", "most"):
+            number(f"the {end} {name}", getattr(each, end), "a number", lambda v: not math.isnan(v))
         each.checked(f"the default of {name}", each.default)
         if (
             name in RESERVED_NAMES

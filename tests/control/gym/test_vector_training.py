@@ -82,6 +82,10 @@ def test_what_does_not_fit_is_refused_before_anything_runs():
         )
     with pytest.raises(ValueError, match="episodes or steps must be given"):
         control.train_vector(env, agents, maker)
+    with pytest.raises(ValueError, match="callback must be callable, got 3"):
+        control.train_vector(env, agents, maker, episodes=1, callback=3)
+    with pytest.raises(ValueError, match="agents must be 2 different agents, one for each environment, got 1"):
+        control.train_vector(env, None, maker, episodes=1)
     with pytest.raises(ValueError, match="train_vector takes a vector of environments"):
         control.train(env, agents[0], maker, episodes=1)
     assert all(agent.told == [] for agent in agents)

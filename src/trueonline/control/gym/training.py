@@ -180,7 +180,7 @@ def train(
     >>> len(train(env, agent, features, episodes=50, checkpoint="lake.npz").returns)  # 30 more
     50
     """
-    most, enough = limits(episodes, steps)
+    most, enough = limits(episodes, steps, callback)
     every = count("evaluate_every", evaluate_every) if evaluate_every is not None else None
     trials = count("evaluate_episodes", evaluate_episodes)
     seconds = number("checkpoint_every", checkpoint_every, "a number ≥ 0", lambda v: v >= 0.0)
@@ -221,8 +221,10 @@ def says_end(told: Any) -> bool:
     return isinstance(told, bool | np.bool_) and bool(told)
 
 
-def limits(episodes: int | None, steps: int | None) -> tuple[int | None, int | None]:
+def limits(episodes: int | None, steps: int | None, callback: Any = None) -> tuple[int | None, int | None]:
     """When a training ends, checked."""
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be callable, got {callback!r:.80}")
     if episodes is None and steps is None:
         raise ValueError("episodes or steps must be given, to say when to stop")
     most = count("episodes", episodes) if episodes is not None else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -74,7 +74,8 @@ def train_vector(
     >>> several[1].returns.tolist() == alone.returns.tolist()
     True
     """
-    most, enough = limits(episodes, steps)
+    most, enough = limits(episodes, steps, callback)
+    agents = list(agents) if isinstance(agents, Iterable) else [agents]
     gym = environments.gymnasium()
     if not isinstance(env, gym.vector.VectorEnv):
         raise ValueError(f"env must be a vector environment, as gymnasium.make_vec makes it, got {type(env).__name__}")
