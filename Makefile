@@ -46,11 +46,12 @@ docs-serve: docs
 results: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.store --peers-python $(PEERS) $(RESULTS)
 
-# MushroomRL and SwiftTD, which cannot share an environment with this package. One that cannot be installed is left out.
+# Other packages, which cannot share an environment with this one. One that cannot be installed is left out.
 peers:
 	$(PYTHON) -m venv $(VENV)/peers
 	-$(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check mushroom-rl
 	-SKBUILD_MINIMUM_VERSION=0.7 $(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check numpy swifttd
+	-$(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check river lightgbm statsforecast
 
 test-apart: $(VENV)/installed-dev
 	$(BIN)/pytest -m "apart and not slow" -n $(JOBS) --dist loadfile

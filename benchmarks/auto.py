@@ -1,4 +1,4 @@
-"""Predictions without tuning: the time of a sample, and the error against naive forecasts with each ingredient left out once."""
+"""Predictions without tuning: error, bands and time beside other packages, and the error with each ingredient left out once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import csv
 import datetime
 import math
 import os
+import subprocess
+import tempfile
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +31,14 @@ STREAMS = (
 LIMIT = 100e-6  # seconds a sample, for one question
 QUESTIONS, RATE = 25, 100.0  # at so many samples a second half of a core must stay idle
 SEED = 0
+PEER_SAMPLES = 4000  # of each stream in the comparison with other packages
+RECENT = 500  # errors that rolling quantiles are of
+PEERS = {
+    "rls": "robust RLS on lags and calendar",
+    "river": "river, adaptive random forest",
+    "lightgbm": "LightGBM, trained ten times",
+    "statsforecast": "statsforecast, AutoETS",
+}
 
 
 # --- Streams --------------------------------------------------------------------------------------
@@ -99,11 +110,21 @@ def ratio(stream: Stream, gamma: float, keep: Keep, looks: Sequence[float] | Non
     experts = [each for each in all_experts(views.feature_sets) if keep(each)]
     mixture = Mixture(views.feature_sets, experts, views.bases, **({} if looks is None else {"looks": looks}))
     predictions = mixture.run(X, bases[:, 0], bases, gammas)
-    M, known = came_true(x, gamma), slice(0, T - math.ceil(math.log(0.01) / math.log(gamma)))
+    return against_naive(x, gamma, predictions)
+
+
+def against_naive(x: np.ndarray, gamma: float, predictions: np.ndarray) -> float:
+    """The error of predictions over that of the better of two naive forecasts."""
+    M, known = came_true(x, gamma), slice(0, len(x) - wait(gamma))
     least = 1e-6 * np.abs(M[known]).mean()  # of a stream that never changes
-    so_far = np.cumsum(x) / np.arange(1, T + 1)
+    so_far = np.cumsum(x) / np.arange(1, len(x) + 1)
     own, hold, mean = (max(np.abs(each - M)[known].mean(), least) for each in (predictions, x, so_far))
     return float(own / min(hold, mean))
+
+
+def wait(gamma: float) -> int:
+    """The samples after which all but 1 % of a mean is known."""
+    return math.ceil(math.log(0.01) / math.log(gamma))
 
 
 def variants() -> Iterator[tuple[str, Keep, Sequence[float] | None]]:
@@ -147,6 +168,94 @@ def errors(streams: list[Stream], quick: bool) -> Table:
     return Table(("experts", "error / naive", "worst", "worse than naive"), rows)
 
 
+# --- Other packages -------------------------------------------------------------------------------
+
+
+Forecast = tuple[np.ndarray, np.ndarray, np.ndarray]  # with the ends of its band
+
+
+def rolling(x: np.ndarray, gamma: float, predictions: np.ndarray) -> Forecast:
+    """Predictions with a plain band: the 5 % and 95 % quantiles of the last errors that are known."""
+    errors, later = came_true(x, gamma) - predictions, wait(gamma)
+    ends, kept = np.full((2, len(x)), np.nan), list[float]()
+    for t in range(later, len(x)):
+        insort(kept, errors[t - later])
+        if len(kept) > RECENT:
+            del kept[bisect_left(kept, errors[t - later - RECENT])]
+        if len(kept) >= 20:
+            ends[:, t] = np.interp(np.array([0.05, 0.95]) * (len(kept) - 1), np.arange(len(kept)), kept)
+    return predictions, predictions + ends[0], predictions + ends[1]
+
+
+def own_forecast(stream: Stream, gamma: float) -> Forecast:
+    """Predictions and bands through all parts of `predict`."""
+    names = ["target", *stream.others]
+    predictor = Predictor(Setup(signals=names, targets=names[:1], discounts=[gamma], meaning="mean"))
+    rising = np.diff(np.maximum.accumulate(stream.seconds), prepend=-np.inf) > 0.0  # late samples keep the last answer
+    rows = np.arange(rising.sum()) == 0
+    found = predictor.learn(Clean(stream.seconds[rising], stream.signals[rising], rows))
+    at = np.cumsum(rising) - 1
+    return found.predictions[at, 0], found.low[at, 0], found.high[at, 0]  # type: ignore[index]
+
+
+def beside_others(streams: list[Stream], python: str) -> Table:
+    """One row for each package: error, bands and time."""
+    short = [Stream(s.name, s.seconds[:PEER_SAMPLES], s.signals[:PEER_SAMPLES], s.others) for s in streams]
+    cases = {f"{gamma} {i}": (s, gamma) for i, s in enumerate(short) for gamma in GAMMAS}
+    samples = sum(len(stream.seconds) for stream, _ in cases.values())
+    own_forecast(*next(iter(cases.values())))  # compiles
+    begun = perf_counter()
+    own = {key: own_forecast(*case) for key, case in cases.items()}
+    took = Seconds((perf_counter() - begun) / samples)
+    values = {key: np.ascontiguousarray(stream.signals[:, 0]) for key, (stream, _) in cases.items()}
+
+    def plain(found: dict[str, np.ndarray]) -> dict[str, Forecast]:
+        return {key: rolling(values[key], cases[key][1], predictions) for key, predictions in found.items()}
+
+    def winkler(key: str, forecast: Forecast, rows: np.ndarray) -> float:
+        """The mean width of the bands, and twenty times the distance of what they missed."""
+        M, (_, low, high) = came_true(values[key], cases[key][1]), forecast
+        score = high - low + 20.0 * np.maximum(np.maximum(low - M, M - high), 0.0)
+        return float(max(score[rows].mean(), 1e-6 * np.abs(M).mean()))
+
+    own_plain = plain({key: forecast[0] for key, forecast in own.items()})
+
+    def row(name: str, found: dict[str, Forecast], seconds: object) -> tuple:
+        errors = np.array([against_naive(values[key], cases[key][1], found[key][0]) for key in cases])
+        inside, widths = [], []
+        for key, (_, gamma) in cases.items():
+            M, (_, low, high) = came_true(values[key], gamma), found[key]
+            judged = np.arange(len(M)) < len(M) - wait(gamma)
+            rows = judged & np.isfinite(own_plain[key][1] + own[key][1])  # those where all have a band
+            inside.append(((low <= M) & (high >= M))[judged & np.isfinite(low)].mean())
+            widths.append(winkler(key, found[key], rows) / winkler(key, own[key], rows))
+        right = (np.array(inside) >= 0.8) & (np.array(inside) <= 0.95)
+        score = f"{np.exp(np.log(widths).mean()):.2f}"
+        bands = (f"{np.mean(inside):.0%}", f"{right.sum()} of {len(right)}", score)
+        return name, f"{np.exp(np.log(errors).mean()):.3f}", f"{errors.max():.2f}", *bands, seconds
+
+    table = [row("trueonline", own, took), row("the same, plain bands", own_plain, "")]
+    with tempfile.TemporaryDirectory() as folder:
+        given, found = Path(folder) / "cases.npz", Path(folder) / "found.npz"
+        np.savez(given, **{key: np.array([values[key], cases[key][0].seconds]) for key in cases})
+        for peer, title in PEERS.items():
+            child = str(Path(__file__).with_name("auto_peer.py"))
+            try:
+                command = [python, child, peer, str(given), str(found)]
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                reason = (done.stderr.strip().splitlines() or [""])[-1] if done.returncode else ""
+            except OSError as error:
+                reason = f"no interpreter ({error.strerror})"
+            if reason:
+                missing = "not installed" if "ModuleNotFoundError" in reason else reason
+                table.append((title, missing, *["–"] * 5))
+                continue
+            with np.load(found) as file:
+                seconds = Seconds(float(file["seconds"]) / samples)
+                table.append(row(f"{title} ({file['version']})", plain({key: file[key] for key in cases}), seconds))
+    return Table(("forecasts", "error / naive", "worst", "band holds", "80 to 95 %", "Winkler score", "a sample"), table)
+
+
 # --- Times ----------------------------------------------------------------------------------------
 
 
@@ -178,8 +287,11 @@ def measure(settings: Settings) -> Section:
         "Predictions without tuning",
         f"The mixture of `auto` on {len(streams)} {'recorded' if folder else 'artificial'} streams and γ = {GAMMAS[0]} and "
         f"{GAMMAS[1]}: its mean absolute error over that of the better of two forecasts that need no learning (the newest value "
-        f"stays, the mean so far stays), as a geometric mean. Set {STREAMS} to a folder of CSV files to use other streams.",
+        f"stays, the mean so far stays), as a geometric mean. Set {STREAMS} to a folder of CSV files to use other streams. The "
+        f"first table has the first {PEER_SAMPLES:,} samples of each. Other packages get plain bands: rolling quantiles of "
+        "errors. Winkler scores (width, and twenty times what is missed) are over that of `trueonline`.",
         tables=[
+            beside_others(streams, settings.peers_python),
             errors(streams, settings.quick),
             Table(
                 ("through all of `predict`", "a sample", "of the limit"),

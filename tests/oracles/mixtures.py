@@ -48,12 +48,12 @@ def mean(w, f):
 def mix(F, x, gammas, starts, looks, memory, room, naive, usual=1000.0):
     """Forecasts of the mixture, its weights after each sample, and (regret, loss of the mixture, losses) of every look.
 
-    The first `naive` experts are naive forecasts. Their prior is 1 + 3000 / (30 + n) at look n. That of the others is 1.
+    The first `naive` experts are naive forecasts. Their prior is 1 + 600 / (30 + n) at look n. That of the others is 1.
     """
     T, size = F.shape
 
     def spread(raw, looks):
-        prior = np.where(np.arange(size) < naive, 1.0 + 100.0 * 30.0 / (30.0 + looks), 1.0)
+        prior = np.where(np.arange(size) < naive, 1.0 + 20.0 * 30.0 / (30.0 + looks), 1.0)
         return prior * raw / (prior * raw).sum() if raw.sum() > 0.0 else prior / prior.sum()
 
     fade = 1.0 - 1.0 / memory if np.isfinite(memory) else 1.0

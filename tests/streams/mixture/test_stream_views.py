@@ -95,7 +95,7 @@ def test_features_are_the_tiles_of_their_grids():
                 _, same_feature = np.unique(own[:, k], return_inverse=True)
                 np.testing.assert_array_equal(same[:, None] == same, same_feature[:, None] == same_feature)
     assert column == X.shape[1]
-    assert looked_at == 8  # all but those of slope, level and trend
+    assert looked_at == 7  # all but those of slope, level and trend
 
 
 def test_many_signals_are_hashed_into_bounded_memory():

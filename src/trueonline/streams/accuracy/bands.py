@@ -26,10 +26,10 @@ n errors are fewer than 1/level, the largest one b is stretched to b / ((n + 1)�
 missed, and hits narrow it, at most to the median error.
 
 **The first bands.** Errors of neighbouring samples say almost the same, so a stream has only about one error a wait that is worth
-its name. Until there are twelve of them, the range of the signal so far stands in: a mean of coming values seldom leaves it. After n
-values it reaches from the least to the largest, and by 1/n of this further, because the next value is beyond the largest of n with
-the probability 1/(n + 1). A band reaches the share 0.6·(1 − errors / 12) of the way from its own end to that of the range, if that
-is further out. So the first band comes with the second sample.
+its name. Until there are twelve of them, the range of the signal so far stands in: a mean of coming values seldom leaves it.
+After n values it reaches from the least to the largest, and by 1/n of this further, because the next value is beyond the largest
+of n with the probability 1/(n + 1). A band reaches the share 0.6·(1 − errors / 12) of the way from its own end to that of the
+range, if that is further out. So the first band comes with the second sample.
 
 **Guarantee.** Let the errors of one side be at most B, and let the largest error in memory be at least b > 0. Above
 E* = (ln(α(n + 1)) + ln(B/b)/ξ)/η nothing is missed, apart from the w bands that were given before. The excess is never less than

@@ -85,9 +85,9 @@ REASONS = (
 # What is known of a figure: its usual size, how often it was seen, the weight of its histogram, and the histogram.
 SCALE, SEEN, TOTAL, HISTOGRAM = range(4)
 FIGURE_NUMBERS = HISTOGRAM + BINS
-# What is known of a signal: the number of its values, their mean, the last, its time, and the range; the present hour with the
-# sum and the number of its values; the mean size of errors; for how many samples the value has been the same; the days that are over and
-# the mean at their end; of the present day when it began, its samples, its largest drift, and its histogram.
+# What is known of a signal: the number of its values, their mean, the last, its time, and the range; the present hour with the sum
+# and the number of its values; the mean size of errors; for how many samples the value has been the same; the days that are over
+# and the mean at their end; of the present day when it began, its samples, its largest drift, and its histogram.
 COUNT, MEAN, LAST, TIME, LOW, HIGH, SLOT, SUM, SIZE, ERROR, SAME, DAYS, BEFORE, BEGAN, TODAY, LARGEST, BINS_TODAY = range(
     17
 )

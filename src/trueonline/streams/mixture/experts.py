@@ -16,9 +16,8 @@ BASES = {  # naive forecasts of the mean over the horizon: the value stays as it
     "recent": "median of about a hundred values",
 }
 LEARNED_BASES = ("hold", "mean", "slow")  # those that learners correct
-# Step-sizes with values of λ: slow and sure, and fast; traces of about ten and thirty samples. A slow one with a short trace is
-# left out: it made the mixture worse.
-PACES = ((0.1, 0.97), (0.5, 0.9), (0.5, 0.97))
+# Step-sizes with values of λ: slow and sure, and fast; traces of about thirty samples. Shorter traces made the mixture no better.
+PACES = ((0.1, 0.97), (0.5, 0.97))
 WEEKLY = ("hour and weekend", "hour and weekday")  # seldom seen features, too seldom to correct the newest value
 
 

@@ -18,7 +18,7 @@ beyond the largest so far, B, is scaled down to B before B grows. Then
     R_i ← max(d·R_i + r_i, −300)      S_i ← d²·S_i + r_i²      w_i ∝ π_i·max(R_i, 0) / (B² + S_i)
 
 The weights are π_i / Σ_j π_j while no regret is positive. The prior π_i of a learner is 1. That of a naive forecast is
-1 + 100·30/(30 + n) at look n: many learners are lucky at first, and the naive forecasts are believed until there is some
+1 + 20·30/(30 + n) at look n: many learners are lucky at first, and the naive forecasts are believed until there is some
 experience. The factor d = 1 − 1/memory lets old regrets fade. The floor of −300 lets an
 expert that was bad for long come back within some hundred good looks, when the stream has changed.
 
@@ -57,11 +57,11 @@ from __future__ import annotations
 
 from trueonline.core.compiling.kernels import kernel
 
-LOOKS = (0.9, 0.1)  # the open weights at which a forecast is looked at: early, and nearly whole
-MEMORY_LOOKS = 3_000.0  # looks after which a regret has faded to a third
+LOOKS = (0.8, 0.1)  # the open weights at which a forecast is looked at: early, and nearly whole
+MEMORY_LOOKS = 2_000.0  # looks after which a regret has faded to a third
 SIZE_LOOKS = 1000.0  # looks over which the usual size of regrets is the mean
 MAX_REGRET = 10.0  # no regret of a look counts more, in usual sizes
-NAIVE_PRIOR, PRIOR_LOOKS = 100.0, 30.0  # how much more naive forecasts are believed at first, and looks until it is half
+NAIVE_PRIOR, PRIOR_LOOKS = 20.0, 30.0  # how much more naive forecasts are believed at first, and looks until it is half
 MIN_REGRET = -300.0  # no regret falls below it
 MIN_SIZE = 1e-280  # smaller regrets are none: dividing by them could overflow
 MAX_WAITING = 1024  # samples that may wait for their looks

@@ -93,7 +93,6 @@ class Grid:
 def grids(others: Sequence[str]) -> list[Grid]:
     """The grids for a target and other signals."""
     own = [
-        Grid("value", (VALUE,), (12,), 4),
         Grid("value, slope and level", (VALUE, SLOPE, LEVEL), (3, 3, 3), 4),
         Grid("slope and trend", (SLOPE, TREND), (6, 6), 4),
         Grid("hour of the day", (HOUR,), (96,), 2),
@@ -231,7 +230,7 @@ class Views(Resumable):
     >>> views = Views(others=[])
     >>> X, bases = views.see(np.arange(3.0), np.array([[2.0], [4.0], [6.0]]), np.full(3, 0.9))
     >>> X.shape, dict(zip(views.bases, bases[-1].round(4).tolist()))
-    ((3, 25), {'hold': 6.0, 'mean': 4.0, 'fast': 4.0317, 'slow': 4.0, 'median': 4.1111, 'recent': 4.1111})
+    ((3, 21), {'hold': 6.0, 'mean': 4.0, 'fast': 4.0317, 'slow': 4.0, 'median': 4.1111, 'recent': 4.1111})
     """
 
     def __init__(self, others: Sequence[str]) -> None:
