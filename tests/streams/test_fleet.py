@@ -96,6 +96,20 @@ def test_each_file_of_a_folder_is_a_signal(alone, tmp_path):
     )
 
 
+def test_a_folder_that_grows_resumes_within_a_block_and_with_new_files(alone, tmp_path):
+    folder, out, table = tmp_path / "logs", tmp_path / "out.csv", rows()
+    folder.mkdir()
+    options = [*OPTIONS, "--by", "file", "--follow", "--out", out, "--samples"]
+    for part, samples in ((table[:700], 555), (table, len(table))):
+        for k, name in enumerate(NAMES):
+            if own := [row for row in part if row[1] == name]:
+                written(folder / f"pump-{k}.csv", own)
+        predict(folder, *options, samples, "--checkpoint", tmp_path / "kept")
+        assert len(columns(out)["time"]) == samples
+    for k, name in enumerate(NAMES):
+        assert columns(out, f"pump-{k}", "file") == alone[name]
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
 def test_killed_at_random_moments_it_resumes_as_if_nothing_had_happened(kind, tmp_path):
     source, out = written(tmp_path / "long.csv", rows(1000)), tmp_path / f"out.{kind}"

@@ -154,7 +154,7 @@ def test_the_table_is_plain_text_that_fits_80_columns_even_with_long_names(tmp_p
     done = CliRunner().invoke(main, command)
     assert "\x1b" not in done.stdout + done.stderr
     assert max(len(line) for line in done.stdout.splitlines() if "Predictions are in" not in line) <= 80
-    for word in ("Predictions are in", "question", "force@0.5s", "envelope(", "\n@0.5s", "scored", "2,000 samples"):
+    for word in ("Predictions are in", "question", "force@0.5s", "envelope(", "scored", "2,000 samples"):
         assert word in done.stdout
 
 

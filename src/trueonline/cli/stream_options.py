@@ -123,7 +123,7 @@ stream_options = options.all_of(
             type=click.Choice(["hold", "skip", "error"]),
             help="Missing values and NaN: use the last good value, leave the sample out, or stop.",
         ),
-        click.option("--follow", is_flag=True, help="Wait for lines that are appended to a text file."),
+        click.option("--follow", is_flag=True, help="Wait for lines appended to a text file; with --by file, to all."),
         click.option("--out", metavar="FILE", help="Predictions: a .csv, .jsonl or .parquet file, or - to print them."),
         click.option(
             "--checkpoint",

@@ -125,32 +125,6 @@ def test_after_a_thousand_late_samples_or_some_that_rise_for_10_s_the_clock_was_
     assert (True, True) in late  # it went on from such a state
 
 
-def test_one_time_from_the_future_does_not_end_a_stream():
-    for rate, lost in ((0.1, 10), (1.0, 12), (40.0, 402), (1000.0, 1000)):  # the first is at 0 s, the last after 10 s
-        times = np.arange(3000.0) / rate
-        times[100] = 1e10
-        cleaner = Cleaner(["a"])
-        clean = [cleaner(Block(times[i : i + 1], np.ones((1, 1)))) for i in range(3000)]
-        kept, starts = (np.concatenate([getattr(each, name) for each in clean]) for name in ("times", "starts"))
-        assert kept.tolist() == [*times[:101], *times[101 + lost :]]
-        assert np.flatnonzero(starts).tolist() == [0, 101]
-        assert (cleaner.counters()["dropped_late"], cleaner.counters()["clock_set_back"]) == (lost, 1)
-        assert cleaner.dropped == lost
-
-
-def test_what_comes_again_or_in_the_wrong_order_is_late_and_no_clock_was_set_back():
-    rng = np.random.default_rng(4)
-    burst = np.arange(899, 999) / 10  # ten seconds, less a tenth, once more
-    shuffled = rng.permutation(1000)[:900] / 10
-    few = np.array([0.0, 1.0, 2.0, 3.0, 50.0, 51.0, 52.0, 53.0, 99.0])  # nine that rise, over 99 s
-    times = np.concatenate([np.arange(1000) / 10, burst, [100.0], shuffled, [100.1], few, [100.2]])
-    cleaner = Cleaner(["a"])
-    kept = cleaner(Block(times, np.ones((len(times), 1)))).times
-    assert kept.tolist() == [*(np.arange(1000) / 10), 100.0, 100.1, 100.2]
-    assert cleaner.counters()["dropped_late"] == len(burst) + len(shuffled) + len(few)
-    assert cleaner.counters()["clock_set_back"] == 0
-
-
 def test_a_missing_value_can_be_an_error_that_changes_nothing():
     cleaner = Cleaner(["a", "force"], missing="error")
     cleaner(Block(np.array([1.0]), np.array([[1.0, 2.0]])))

@@ -93,14 +93,6 @@ def test_times_in_any_form_are_seconds():
             assert times.tolist() == [1700000000.125]
 
 
-def test_times_made_from_the_rate_go_on_where_rows_cannot_be_read():
-    for text in (b"x\n1\n\noops\n3\n1,2\n5\n", b'{"x":1}\n\noops\n{"x":3}\n[]\n{"x":5}\n'):
-        source = Pipe(io.BytesIO(text), ["x"], rate=4)
-        times, values = joined(source)
-        assert (times.tolist(), values[:, 0].tolist()) == ([0.0, 0.5, 1.0], [1.0, 3.0, 5.0])
-        assert source.counters()["malformed"] == 2
-
-
 @pytest.mark.parametrize("rows", [3, 9000])
 def test_what_excel_and_loggers_write_is_read_and_resumed_at_exact_bytes(tmp_path, rows):
     """A line that names the separator, comments, a quoted header with separators, decimal commas, and Latin-1."""

@@ -72,6 +72,20 @@ def test_records_end_where_the_csv_module_ends_them_also_in_wild_texts(wild, pla
     assert read_lines == len(sizes)
 
 
+@pytest.mark.parametrize(
+    ("text", "malformed"),
+    [
+        (b't,v,n\n0,1,x\n# ,"\n1,2,x\n2,3,x\n4,5,x\n', 0),
+        (b'# 1,"\nt,v,n\n# 5,"wide\n0,1,x\n1,2,#"\n2,3,"a\nb"\n3,4,#,"c\nd"\n4,5,x\n', 1),  # a cell too many
+    ],
+)
+def test_quotes_in_comments_and_within_cells_mean_nothing(text, malformed):
+    for at in range(len(text)):
+        samples, reader = read(cut(text, [at]))
+        assert samples == [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0), (4.0, 5.0)]
+        assert reader.malformed == malformed
+
+
 @pytest.mark.parametrize("rotated", [False, True])
 def test_a_followed_file_waits_for_the_end_of_a_row_also_over_a_checkpoint(tmp_path, rotated):
     path = tmp_path / "log.csv"

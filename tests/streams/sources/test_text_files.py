@@ -209,18 +209,6 @@ def test_a_writer_that_goes_on_behind_a_hole_is_followed(tmp_path, lost):
         assert source.counters() == counted
 
 
-def test_a_file_that_is_not_followed_ends_where_it_was_replaced_by_something_else(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text("time,a\n" + rows(0, 40_000))
-    with TextFile(path, ["a"], time="time") as source:
-        blocks = [next(source)]
-        emptied(path, "time,a\n" + rows(50_000, 99_000))
-        blocks += list(source)
-        assert source.counters() == {"malformed": 0, "unterminated": 0, "truncated": 1, "replaced": 0}
-    times = together(blocks, 1)[0]
-    assert times.tolist() == list(range(len(times)))
-
-
 def test_files_without_a_row_give_nothing(tmp_path):
     path = tmp_path / "log"
     for content in (b"time,a\n", b"time,a", b"\n\ntime;a\r\n\r\n", gzip.compress(b"a\ttime\n")):

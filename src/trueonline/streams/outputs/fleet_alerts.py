@@ -51,6 +51,7 @@ class FleetAlerts:
     ) -> None:
         self._fleet, self.threshold_of, self._say = fleet, threshold, say
         self._of: dict[str, Alerts] = {}
+        self._alerts("")  # checks the threshold
         self._file = None if path is None else AlertFile(path, fresh)
 
     def _alerts(self, name: str) -> Alerts:

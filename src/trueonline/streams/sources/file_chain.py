@@ -72,10 +72,7 @@ class Chain(Source):
                 if self._closed.is_set():
                     return None
                 self._go_on()
-        if self._labels is None or block is None:
-            return block
-        code = self._labels.code(stem(self.paths[self._at]))
-        return replace(block, values=np.column_stack([block.values, np.full(len(block), code)]))
+        return block if self._labels is None or block is None else labelled(block, self._labels, self.paths[self._at])
 
     def _go_on(self) -> None:
         """Continue with the next file."""
@@ -188,6 +185,11 @@ def files_named(specs: Sequence[str]) -> list[str]:
     if twice:
         raise ValueError(f"the file {twice[0]} is named more than once; name each file once")
     return found
+
+
+def labelled(block: Block, labels: Labels, path: str) -> Block:
+    """The samples of a file, with the code of its name as a last signal."""
+    return replace(block, values=np.column_stack([block.values, np.full(len(block), labels.code(stem(path)))]))
 
 
 def stem(path: str) -> str:

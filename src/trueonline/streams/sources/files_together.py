@@ -5,14 +5,11 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from trueonline.streams.sources.clock import TimeStyle
-from trueonline.streams.sources.file_chain import MAX_NAMED_FILES, files_named, stem
+from trueonline.streams.sources.file_chain import MAX_NAMED_FILES, files_named, labelled
 from trueonline.streams.sources.labels import Labels
 from trueonline.streams.sources.positions import skipping, whole_numbers
 from trueonline.streams.sources.sample import Block, Patience, Source, nothing
@@ -82,8 +79,7 @@ class Together(Source):
                         continue
                     if block is not None and len(block):
                         self._sources[path] = self._sources.pop(path)
-                        codes = np.full(len(block), self._labels.code(stem(path)))
-                        return replace(block, values=np.column_stack([block.values, codes]))
+                        return labelled(block, self._labels, path)
                 if monotonic() >= self._due or not self._sources:
                     self._look()
             if patience.over:

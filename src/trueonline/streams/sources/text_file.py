@@ -24,10 +24,9 @@ class TextFile(ReplayableFile):
     not read yet comes from the copy of it that logrotate's `copytruncate` makes (see `rotation`), and then the file is read from
     its beginning. Without such a copy, that is counted as `truncated`.
 
-    Every look compares up to 4 KiB at the beginning of a followed file, and up to 4 KiB before the place of reading, with what
-    was read there. So a file that was emptied and has grown again between two looks is noticed, unless both are the same as
-    before. A writer that continues at its old place after the file was emptied leaves zeros before that place. The file is then
-    read from that place on, and counted as `truncated`.
+    Every look compares up to 4 KiB before the place of reading with what was read there. So a file that was emptied and has grown
+    again between two looks is noticed, unless that is the same as before. A writer that continues at its old place after the file
+    was emptied leaves zeros before that place. The file is then read from that place on, and counted as `truncated`.
 
     A file that is not followed and changes or becomes shorter while it is read, or whose compressed part breaks off, ends
     with its last whole line and is counted as `truncated`.

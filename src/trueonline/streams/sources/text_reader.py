@@ -24,7 +24,7 @@ class TextReader(FileReader):
         self._path, self._text, self._follow, self._whole_lines = path, text, follow, whole_lines
         self._truncated = self._replaced = 0
         self._ended = False
-        self._first = self._last = b""  # what was read at the beginning of the file, and before the place of reading
+        self._last = b""  # what was read before the place of reading
         with opening(path):
             first, *others = [self._open(part) for part in (*parts, path)]
         self._next: deque[Any] = deque(others)  # files that come after this one, open, because their names may change
@@ -77,7 +77,7 @@ class TextReader(FileReader):
                 f"{self._path} is not the file that was read, or was changed: what comes before byte {offset:,} is not what "
                 f"it was; {FROM_SCRATCH}"
             )
-        self._first, self._last = self._first[:offset], past
+        self._last = past
         self._text.resume(position, past)
 
     def take(self) -> Block | None:
@@ -126,8 +126,6 @@ class TextReader(FileReader):
         """Keep what tells whether this file still stands there."""
         if isinstance(self._file, Gunzipped):
             return
-        if len(self._first) < PAST_BYTES and len(self._first) + len(data) == self._file.tell():
-            self._first = (self._first + data)[:PAST_BYTES]
         self._last = (self._last + data)[-PAST_BYTES:] if len(data) < PAST_BYTES else data[-PAST_BYTES:]
 
     def _is_cut(self, data: bytes) -> bool:
@@ -139,7 +137,7 @@ class TextReader(FileReader):
             return not data and self._file.cut
         at = self._file.tell() - len(data) - len(self._last)
         before = (self._last + data[:PAST_BYTES])[:PAST_BYTES]
-        return self._bytes_at(at, len(before)) != before or self._bytes_at(0, len(self._first)) != self._first
+        return self._bytes_at(at, len(before)) != before
 
     def _bytes_at(self, offset: int, size: int) -> bytes:
         """Bytes of the file. The place of reading stays."""
@@ -162,7 +160,7 @@ class TextReader(FileReader):
             self._turn_to(copy)
             return True
         self._truncated += 1
-        self._first = self._last = b""
+        self._last = b""
         if beginning != b"\0" or os.fstat(self._file.fileno()).st_size < self._file.tell():
             self._file.seek(0)
             self._text.restart()
@@ -194,7 +192,7 @@ class TextReader(FileReader):
         self._replaced += 1
         self._file.close()
         self._turn_to(self._next.popleft())
-        self._first = self._last = b""
+        self._last = b""
         self._text.restart()
         return True
 
