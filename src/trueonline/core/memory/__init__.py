@@ -44,7 +44,7 @@ This folder is the only place that knows how weights and trace are stored. Its w
 | here             | the features of the current state, of which the buffers hold a copy                                        |
 """
 
-import trueonline.core.memory.dense
+import trueonline.core.memory.dense  # registers its loops
 from trueonline.core.memory.arrays import (
     begin,
     checked_place,
