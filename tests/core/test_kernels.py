@@ -1,10 +1,12 @@
 """Compiled entry points: specialised by method, never compiling behind the caller's back, safe in threads."""
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
 import pytest
+from numba.core.registry import cpu_target
 
 from trueonline.core.compiling import kernel_cache
 from trueonline.core.compiling.kernels import call, kernel, specialise
@@ -44,6 +46,16 @@ def test_a_name_that_a_template_does_not_have_is_refused():
 def test_a_template_is_compiled_with_each_method():
     entries = [specialise(template, each.py_func.__name__, method=each) for each in (double, triple)]
     assert [call(entry, np.ones(4)) for entry in entries] == [8.0, 12.0]
+
+
+def test_numba_is_as_it_was_after_a_kernel_was_compiled_or_refused():
+    context = cpu_target.typing_context
+    before = context.resolve_function_type
+    assert call(specialise(template, "method"), np.ones(2)) == 4.0
+    with pytest.raises(ValueError, match="cannot be compiled"):
+        call(specialise(template, "method"), "text")
+    assert gc.isenabled()
+    assert context.resolve_function_type == before
 
 
 def test_an_entry_point_never_compiles_by_itself():

@@ -64,7 +64,7 @@ def merged(memory: str) -> Any:
     everyone = frozenset(members(memory).values())
     uses.append(_Use(f"return {', '.join(RESULT)}", (), {number: [] for number in everyone}))
     body = [line for use in _without_choice(uses) for line in use.written(everyone)]
-    chosen = sorted(assigned([each for each in parsed("\n".join(body)).body if isinstance(each, ast.If)]))
+    chosen = sorted({*assigned([each for each in parsed("\n".join(body)).body if isinstance(each, ast.If)])})
     lines = ["which = transition.which", *(f"{name} = 0.0" for name in chosen), *body]
     name = f"any_of_{memory.replace(' ', '_')}"
     text = "\n    ".join([f"def {name}(memory, transition):", *"\n".join(lines).splitlines()])
@@ -137,7 +137,7 @@ def _uses(rule: Any, number: int) -> list[_Use]:
             target: Any = one.targets[0]
             apart = isinstance(target, ast.Tuple)
             parts = tuple(map(ast.unparse, target.elts)) if apart else ()
-            assert not assigned([*parsed("\n".join(before)).body]) & names_in([each])
+            assert not names_in([each]) & {*assigned(parsed("\n".join(before)).body)}
             last = len(uses)
             uses.append(_Use(ast.unparse(value if apart else one), parts, {number: before}))
             before = []

@@ -18,10 +18,8 @@ from trueonline.inputs.feature_inputs import (
     length,
     like,
     native,
-    same,
 )
 from trueonline.inputs.kinds import (
-    EMPTY_STREAM,
     MAX_FEATURES,
     ONE,
     SINGULAR_NAMES,
@@ -29,7 +27,6 @@ from trueonline.inputs.kinds import (
     FeaturesLike,
     FeatureStream,
     Schedule,
-    SparseMatrix,
     Stream,
 )
 from trueonline.inputs.numbers import (
@@ -51,20 +48,17 @@ from trueonline.inputs.numbers import (
     read_only,
     rewards,
     room_for,
-    shown,
     unit,
     units,
     unmasked,
 )
 from trueonline.inputs.parameters import Parameters, Parametrised
-from trueonline.inputs.protocol import PARTS, Protocol, check_methods, protocol_of, weights_of
+from trueonline.inputs.protocol import PARTS, check_methods, protocol_of, weights_of
 from trueonline.inputs.saved_arrays import (
     MAX_COUNT,
-    HasState,
     Resumable,
     check_saved,
     saved_array,
     saved_count,
-    saved_parts,
 )
 from trueonline.inputs.stream_inputs import begins, row, stream, stream_like

@@ -237,14 +237,14 @@ class Case:
         sampling = getattr(self.problem, "process", self.problem)
         return (type(self), *(() if known_by(self.problem) is None else (type(self.problem), type(sampling))))
 
-    def _expanded(self, prints: Mapping[str, Any]) -> list[Task]:
-        """The tasks, given the fingerprints of the methods."""
+    def expanded(self, prints: Mapping[str, Any] | None = None) -> list[Task]:
+        """The tasks, given the fingerprints of the methods. Results that are not kept need none, and their tasks have no names."""
         work = len(self.step_sizes) * len(self.trace_decays) * self.steps
         block = max(1, min(self.runs, STEPS_PER_TASK // work))
         runs = [tuple(range(first, min(first + block, self.runs))) for first in range(0, self.runs, block)]
-        content = self._content()
+        content = "" if prints is None else self._content()
         return [
-            Task(self, name, some, prints[name][0], content, point)
+            Task(self, name, some, "" if prints is None else prints[name][0], content, point)
             for name, method in self.methods.items()
             for point in self._points(method)
             for some in runs
@@ -282,7 +282,7 @@ def expand(cases: Sequence[Case], kept: bool = False) -> list[list[Task]]:
                     "whether that is still the same. Give a version, such as version='1', and change it when the method changes, "
                     "or leave out the folder of results"
                 )
-    return [case._expanded(found) for case, found in zip(cases, prints, strict=True)]
+    return [case.expanded(found) for case, found in zip(cases, prints, strict=True)]
 
 
 def _root(metric: np.ndarray) -> np.ndarray:

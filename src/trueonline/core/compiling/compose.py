@@ -264,7 +264,7 @@ class _Body:
 
     def assign(self, target: ast.expr, value: ast.expr, done: list[ast.stmt]) -> None:
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            names = [{each.id for each in ast.walk(one) if isinstance(each, ast.Name)} for one in target.elts]
+            names = [names_in([one]) for one in target.elts]
             plain = all(isinstance(one, ast.Name) for one in target.elts)
             later = [self._with_parts(names_in(value.elts[k + 1 :])) for k in range(len(value.elts))]
             apart = any(self._parts(one) for one in (*target.elts, *value.elts))
@@ -287,7 +287,7 @@ class _Body:
         stand_ins = {
             name: self.fresh(name) for name in sorted(names_in([target]) & self.tuples.keys()) if is_stored(target, name)
         }
-        self.whole |= {each.id for each in ast.walk(target) if isinstance(each, ast.Name)} - self.tuples.keys()
+        self.whole |= names_in([target]) - self.tuples.keys()
         done.append(ast.Assign([Renamed(stand_ins).visit(stored(target))], value, lineno=0))
         for name, stand_in in stand_ins.items():  # it came whole, and is taken apart elsewhere
             made = self.tuples[name]

@@ -88,14 +88,10 @@ def steady(node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Constant)
 
 
-def assigned(nodes: list[ast.stmt]) -> set[str]:
-    """The names that statements assign to."""
-    return {
-        each.id
-        for node in nodes
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-    }
+def assigned(nodes: list[ast.stmt]) -> list[str]:
+    """The names that statements assign to, each as often as they do."""
+    found = (each for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name))
+    return [each.id for each in found if isinstance(each.ctx, ast.Store)]
 
 
 def read_early(nodes: list[ast.stmt], known: frozenset[str] = frozenset()) -> set[str]:
@@ -133,17 +129,12 @@ class Piece(NamedTuple):
 def piece(node: Any) -> Piece:
     """A function's syntax tree as a piece. NotInlinableError if it returns from a loop."""
     body = with_one_exit(node.body)
-    return Piece([each.arg for each in node.args.args], body, assigned(node.body), stores_of(body))
+    return Piece([each.arg for each in node.args.args], body, set(assigned(node.body)), stores_of(body))
 
 
 def stores_of(nodes: list[ast.stmt]) -> Counter[str]:
     """How often statements assign to each name. A name that is read early counts once more."""
-    stores = Counter(
-        each.id
-        for node in nodes
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-    )
+    stores = Counter(assigned(nodes))
     stores.update(read_early(nodes) & stores.keys())
     return stores
 

@@ -44,6 +44,7 @@ This folder is the only place that knows how weights and trace are stored. Its w
 | here             | the features of the current state, of which the buffers hold a copy                                        |
 """
 
+import trueonline.core.memory.dense  # registers its loops
 from trueonline.core.memory.arrays import (
     begin,
     checked_place,
@@ -58,22 +59,13 @@ from trueonline.core.memory.arrays import (
     undo,
     weights,
 )
-from trueonline.core.memory.dense import noted
 from trueonline.core.memory.layout import (
     KINDS,
     Buffers,
-    Kind,
-    Memory,
-    Rated,
-    Several,
-    TwoTraces,
-    Used,
     allocate,
     attach_one,
     beyond,
     each,
-    features,
-    first_memory,
     here,
     meta,
     of_features,
@@ -86,7 +78,6 @@ from trueonline.core.memory.operations import (
     imprint,
     learn,
     length_squared,
-    rate,
     recall,
     replace,
     scale,
@@ -97,5 +88,5 @@ from trueonline.core.memory.operations import (
     used_step_size,
     value,
 )
-from trueonline.core.memory.sparse import EDGE, action_values
+from trueonline.core.memory.sparse import action_values
 from trueonline.core.memory.upkeep import products

@@ -232,7 +232,7 @@ def _in_memory(
     if share is not None:
         raise ValueError("a share needs a folder that all shares have in common: give out")
     engines.check(engine)
-    tasks = [task for some in expand(cases) for task in some]
+    tasks = [task for case in cases for task in case.expanded()]
     count, found = _Count(tasks, tasks, progress), dict[Work, pa.Table]()
 
     def done(task: Work, table: pa.Table) -> None:
