@@ -261,9 +261,3 @@ def test_returns_are_their_definitions(seed):
             assert interim_lambda_return(k, h, R, gamma, lam, values) == pytest.approx(wanted, rel=1e-11, abs=1e-13)
         wanted = naive.lambda_return(episode, values, k)
         assert lambda_return(k, R, gamma, lam, values) == pytest.approx(wanted, rel=1e-11, abs=1e-13)
-
-
-# --- Time-dependent step-sizes (section 6.1) ------------------------------------------------------
-
-
-# --- The tabular case (section 6.3) ---------------------------------------------------------------
