@@ -235,6 +235,8 @@ def test_damaged_step_sizes_are_refused_and_diverged_learners_are_not(tmp_path):
     for bad in ({"of_features": -parts["of_features"]}, {"rated": parts["rated"] + 3}, {"rated": parts["rated"][1:]}):
         with pytest.raises(ValueError, match=r"its (of_features|rated|tuning) does not fit"):
             learner._restore({**parts, **bad})
+    with pytest.raises(ValueError, match="a version with another step-size adaptation"):
+        learner._restore({name: part for name, part in parts.items() if name != "meta_head"})
     learner = to.AccumulateTD(1, 1.0, 1.0, 1.0, meta_step_size=0.05, initial_weights=[1e308])
     learner.start(([0], [1.0]))
     with np.errstate(all="ignore"):
