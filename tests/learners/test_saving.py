@@ -266,6 +266,13 @@ def test_a_state_that_is_no_mapping_is_refused():
         resumable.restore(3)
 
 
+def test_content_that_holds_sealed_content_is_sealed():
+    inner = files.seal(b"1; " + files.UNSEALED)
+    outer = files.seal(inner + b"; 2; " + files.UNSEALED + b"; 3")
+    assert files.is_sealed(outer)
+    assert not any(files.is_sealed(outer.replace(number, b"4")) for number in (b"; 2", b"; 3"))
+
+
 def test_a_lock_touches_no_file_of_somebody_else(tmp_path):
     (tmp_path / "precious").write_text("words")
     (tmp_path / ".out.lock").symlink_to(tmp_path / "precious")
