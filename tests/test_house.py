@@ -70,13 +70,10 @@ def test_links_lead_to_files_that_exist(page):
     assert [target for target in targets if "://" not in target and not (ROOT / target).exists()] == []
 
 
-def test_paths_in_contributing_and_in_the_workflows_lead_somewhere():
+def test_paths_in_contributing_lead_somewhere():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     named = {name for name in re.findall(r"`([\w./-]+)`", text) if "/" in name or re.search(r"\.(py|md|toml)$", name)}
     named = {name for name in named if not re.search(r"[A-Z]{4}|^\.venv|^\.pytest_cache|^dist/", name)}
     places = (ROOT, PACKAGE, PACKAGE.parent, ROOT / "tests", ROOT / "tests" / "streams" / "sources")
     assert len(named) > 15
     assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
-    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
-        tests = re.findall(r"\btests/[\w./]+", path.read_text("utf-8"))
-        assert [name for name in tests if not (ROOT / name).exists()] == []

@@ -325,7 +325,7 @@ def test_without_any_folder_nothing_is_kept(places, monkeypatch):
     kernel_cache._warn_once.cache_clear()
 
 
-RATE = 1.0
+RATE, RATES = 1.0, np.ones(1)
 
 
 def scaled(x):
@@ -341,15 +341,16 @@ def test_a_constant_that_changed_after_compiling_makes_another_kernel(places, mo
 
     @kernel
     def scaled(x):
-        return RATE * x
+        return RATE * RATES[0] * x
 
-    for rate in (1.0, 0.5, 1.0):
+    for rate, in_place in ((1.0, 1.0), (0.5, 1.0), (0.5, 0.25), (1.0, 1.0)):
         monkeypatch.setattr(sys.modules[__name__], "RATE", rate)
+        RATES[0] = in_place
         made = kept_with(scaled)
         if "rate" not in made:
             made["rate"] = specialise(entry, "rate", scaled=scaled)
-        assert call(made["rate"], 2.0) == 2.0 * rate
-    assert len(list(cache_folder().iterdir())) == 2
+        assert call(made["rate"], 2.0) == 2.0 * rate * in_place
+    assert len(list(cache_folder().iterdir())) == 3
 
 
 def test_a_function_that_numba_compiled_keeps_its_constants_and_is_refused_if_they_change(monkeypatch):

@@ -1,4 +1,4 @@
-"""A step-size for each feature: the condition, the method, and the usage of weighted importance sampling as step-size."""
+"""A step-size for each feature: the condition and the method, and the usage of weighted importance sampling."""
 
 import pickle
 from functools import cache
@@ -20,7 +20,6 @@ from trueonline.derivation.views import (
 )
 
 N, T = 6, 30
-ETA, FIRST_USAGE = 0.1, 2.0  # of the usage: its recency weight, and its value to begin with
 
 
 @cache
@@ -223,35 +222,7 @@ def test_it_is_checked_at_every_time():
         derive(lambda_return, lambda k, i, alpha: alpha[k, i] * int(k != 63))
 
 
-# --- Weighted importance sampling -----------------------------------------------------------------
-
-
-def decays(stream):
-    """γ_tλ_t of the state that each transition leaves, and 0 at a beginning."""
-    return np.concatenate(([0.0], stream[2] * stream[3]))[:T]
-
-
-def usage_online(stream):
-    """u_{t+1} for all t, by the recursion with the helper vector v, in the form of Mahmood and Sutton (2015)."""
-    X, ratios, carried = stream[0], stream[4], decays(stream)
-    u, v, found = np.full(N, FIRST_USAGE), np.zeros(N), []
-    for t in range(T):
-        keep = 1.0 - ETA * X[t] ** 2
-        u = keep * u + ratios[t] * X[t] ** 2 + (ratios[t] - 1.0) * carried[t] * keep * v
-        v = carried[t] * ratios[t] * keep * v + ratios[t] * X[t] ** 2
-        found.append(u)
-    return np.array(found)
-
-
 def test_the_usage_grows_by_a_product():
-    """So the same theorem gives its recursion: v_t is ρ_t times its trace."""
+    """That of weighted importance sampling. So the same theorem gives its recursion: v_t is ρ_t times its trace."""
     found = dict(derive(usage).equations())
     assert (found["c_t"], found["d_t"]) == ("ρ_{t−1}·γ_t·λ_t", "−1 + ρ_t")
-
-
-def test_the_method_of_the_catalogue_without_second_weights_is_the_derived_one(stream):
-    known = to.WISTrueOnlineGTD(N, ETA, 0.9, 0.9, second_step_size=0.0, initial_step_size=1.0 / FIRST_USAGE)
-    alphas = 1.0 / usage_online(stream)
-    learner = derived(off_policy_lambda_return, feature_ratio_step).learner(N, lambda t: alphas[t], 0.9, 0.9)
-    np.testing.assert_allclose(learned(learner, stream), learned(known, stream), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(known.step_sizes, alphas[-1], rtol=1e-12)

@@ -142,13 +142,6 @@ def test_the_papers_count_of_features():
     assert (whole.n_features, whole.n_active) == (800_001, 9)
     coder = TileCoder([0.0] * 5, [1.0] * 5, bins=10, tilings=8, bias=True, size=200_000)
     assert (coder.n_features, coder.n_active) == (200_000, 9)
-    X = np.random.default_rng(0).random((30_000, 5))
-    rows = coder.many(X)
-    tiles = np.unique(whole.many(X)[:, :-1])
-    indices = np.unique(np.concatenate(rows))
-    assert coder.collisions == len(tiles) - (len(indices) - 1)
-    share = len(indices) / 200_000  # of indices that are taken, when tiles fall on them evenly
-    assert share == pytest.approx(1 - math.exp(-len(tiles) / 199_999), abs=0.005)
 
 
 def test_more_tiles_than_bits_are_counted_nearly():

@@ -259,6 +259,7 @@ REDUCTIONS = {
         forward.TreeBackupSum, {}, forward.AccumulateSum, {"ratios": 1.0, "probabilities": 1.0}
     ),
     "provisional TD(λ) on-policy": (forward.ProvisionalTDView, {}, forward.AccumulateSum, {"ratios": 1.0, "alphas": 0.2}),
+    "WIS-TD(λ) on-policy": (forward.OnlineWISReturn, {}, forward.OnlineLambdaReturn, {"ratios": 1.0, "alphas": 0.2}),
 }  # fmt: skip
 
 
@@ -272,9 +273,6 @@ def test_at_the_limits_it_is_another_one(definition, options, plain, fixed, seed
     episodes, options = drawn(seed), options and SECOND
     found = followed(made(definition, episodes, w_0, **options), episodes)
     assert differ(found, followed(made(plain, episodes, w_0), episodes))
-
-
-# --- Provisional methods --------------------------------------------------------------------------
 
 
 # --- The contract ---------------------------------------------------------------------------------

@@ -35,13 +35,13 @@ def drawn(seed: int, steps: int, n: int, binary: bool = False, ends: tuple[int, 
     return Stream(x, rng.normal(size=steps), discounts, rng.uniform(0.3, 1.0, size=steps))
 
 
-def followed(learner, stream: Stream, what: str = "weights") -> np.ndarray:
-    """The learner's weights (or trace) after every transition."""
+def followed(learner, stream: Stream) -> np.ndarray:
+    """The learner's weights after every transition."""
     learner.start(stream.x[0])
     result = []
     for t, reward in enumerate(stream.rewards):
         learner.update(float(reward), stream.x[t + 1], float(stream.discounts[t]), float(stream.trace_decays[t]))
-        result.append(getattr(learner, what))
+        result.append(learner.weights)
     return np.array(result)
 
 
@@ -119,45 +119,6 @@ def test_where_lambda_is_not_0_no_two_methods_are_the_same():
     assert_same(true_online, online)
 
 
-# --- Proposition 2 (section 4.2) ------------------------------------------------------------------
-
-
-def no_revisit(kind: str) -> Stream:
-    """Four episodes of six transitions, in each of which no feature is active twice."""
-    rng = np.random.default_rng(22)
-    episodes, length, group = 4, 6, 1 if kind == "tabular" else 3
-    n = length * group
-    x = np.zeros((episodes * length + 1, n))
-    for episode in range(episodes):
-        order = rng.permutation(n).reshape(length, group)
-        for t, active in enumerate(order):
-            x[episode * length + t, active] = rng.normal(size=group) if kind == "real" else 1.0
-    steps = episodes * length
-    discounts = rng.uniform(0.5, 1.0, size=steps)
-    discounts[length - 1 :: length] = 0.0
-    return Stream(x, rng.normal(size=steps), discounts, rng.uniform(0.5, 1.0, size=steps))
-
-
-@pytest.mark.parametrize("kind", ["tabular", "binary", "real"])
-@pytest.mark.parametrize("lam", [None, 0.4, 1.0], ids=["λ of every state", "λ = 0.4", "λ = 1"])
-def test_proposition_2_all_methods_are_one_where_no_feature_returns(kind, lam):
-    """If e_{t−1}^acc[i]·φ_t[i] = 0 for all i and t, then all methods behave the same, for any λ.
-
-    "A domain with tabular features, where a state is never revisited within the same episode" is the paper's example.
-    Replacing traces are for binary features; for real-valued ones the other methods are still one.
-    """
-    stream = no_revisit(kind)
-    n, alpha = stream.x.shape[1], 0.3
-    if lam is not None:
-        stream = stream._replace(trace_decays=np.full(len(stream.rewards), lam))
-    wanted = followed(to.AccumulateTD(n, alpha, 0.5, 0.5), stream)
-    for method in EVERY_METHOD[1:]:
-        if kind != "real" or not method.binary:
-            assert_same(followed(method(n, alpha, 0.5, 0.5), stream), wanted)
-    td_0 = followed(to.AccumulateTD(n, alpha, 0.5, 0.5), stream._replace(trace_decays=np.zeros(len(stream.rewards))))
-    assert differ(wanted, td_0)  # λ does matter here
-
-
 # --- The one-state example (section 3.2) ----------------------------------------------------------
 
 
@@ -195,42 +156,6 @@ def test_one_state(method, T, alpha, V_0):
     assert value_after_one_episode(method, T, alpha, V_0) == pytest.approx(wanted, rel=1e-9)
 
 
-# --- The two-state example (section 3.3) ----------------------------------------------------------
-# left —(R = 2)→ right —(R = 0)→ the end, γ = 1: values 2 and 0. One feature, 1 in both states.
-
-
-def two_states(episodes: int) -> dict:
-    """The stream for `run`: the feature is active always, and every second transition ends an episode."""
-    return {
-        "X": np.zeros(2 * episodes + 1, dtype=int),
-        "rewards": np.tile([2.0, 0.0], episodes),
-        "discounts": np.tile([1.0, 0.0], episodes),
-    }
-
-
-# Where one episode leads from w back to w. Accumulate: e = 1, 1 + λ and δ = 2, −(w + 2α), so that
-# 2 = (1 + λ)(w + 2α). The λ-return: targets 2 + (1 − λ)w and 0, so that w = (1 − α)(w + 2α − αλw). Replace: as λ = 0.
-FIXED_POINTS = {
-    to.AccumulateTD: lambda alpha, lam: 2.0 / (1.0 + lam) - 2.0 * alpha,
-    to.ReplaceTD: lambda alpha, lam: 2.0 - 2.0 * alpha,
-    to.TrueOnlineTD: lambda alpha, lam: 2.0 * (1.0 - alpha) / (1.0 + lam - alpha * lam),  # and so the online λ-return
-}
-
-
-@pytest.mark.parametrize("lam", [0.0, 0.5, 0.9, 1.0])
-@pytest.mark.parametrize("method", FIXED_POINTS)
-def test_two_states_each_method_settles_at_its_fixed_point(method, lam):
-    """With the figure's α = 0.01. At λ = 1 that is the LMS error of 1, but √2, as for TD(0), for replace TD(λ)."""
-    alpha, episodes = 0.01, 2000
-    learner = method(1, alpha, trace_decay=lam, discount=1.0, initial_weights=[0.3])
-    learner.run(**two_states(episodes))
-    wanted = FIXED_POINTS[method](alpha, lam)
-    assert learner.weights[0] == pytest.approx(wanted, rel=1e-6)
-    if lam == 1.0:
-        error = np.sqrt(np.mean((np.array([2.0, 0.0]) - learner.weights[0]) ** 2))
-        assert error == pytest.approx(np.sqrt(2.0) if method is to.ReplaceTD else 1.0, abs=0.02)
-
-
 # --- Returns (section 3.1, Appendix B) ------------------------------------------------------------
 
 
@@ -261,9 +186,3 @@ def test_returns_are_their_definitions(seed):
             assert interim_lambda_return(k, h, R, gamma, lam, values) == pytest.approx(wanted, rel=1e-11, abs=1e-13)
         wanted = naive.lambda_return(episode, values, k)
         assert lambda_return(k, R, gamma, lam, values) == pytest.approx(wanted, rel=1e-11, abs=1e-13)
-
-
-# --- Time-dependent step-sizes (section 6.1) ------------------------------------------------------
-
-
-# --- The tabular case (section 6.3) ---------------------------------------------------------------

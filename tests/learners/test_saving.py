@@ -14,6 +14,7 @@ import pytest
 import trueonline as to
 from tests.saved_files import change_about, members, rewrite, write_members
 from trueonline import files
+from trueonline.inputs.saved_arrays import Resumable
 
 # One class saves all learners over a memory, and one saves all definitions.
 every_learner = pytest.mark.parametrize("learner_class", [to.TrueOnlineTD, to.OnlineLambdaReturn])
@@ -256,6 +257,20 @@ def test_what_is_missing_is_missing(tmp_path):
         to.load(tmp_path / "none.npz")
     with pytest.raises(FileNotFoundError):
         to.TrueOnlineTD(3, 0.1, 0.9, 0.9).save(tmp_path / "none" / "m.npz")
+
+
+def test_a_state_that_is_no_mapping_is_refused():
+    resumable = Resumable()
+    resumable._state, resumable._parts = {"numbers": np.zeros(2)}, {}
+    with pytest.raises(ValueError, match="the state of a Resumable must be a mapping from names to arrays, got 3"):
+        resumable.restore(3)
+
+
+def test_content_that_holds_sealed_content_is_sealed():
+    inner = files.seal(b"1; " + files.UNSEALED)
+    outer = files.seal(inner + b"; 2; " + files.UNSEALED + b"; 3")
+    assert files.is_sealed(outer)
+    assert not any(files.is_sealed(outer.replace(number, b"4")) for number in (b"; 2", b"; 3"))
 
 
 def test_a_lock_touches_no_file_of_somebody_else(tmp_path):

@@ -167,6 +167,21 @@ def test_is_what_the_equations_say(name, form):
         assert (np.ptp(sizes) > 1e-3) == (theta > 0.0)
 
 
+def test_an_adapted_step_size_of_td_star_is_that_of_each_visit():
+    """The trace carries the step-sizes, and δ* = δ / (1 − γ'eᵀφ')."""
+    X, rewards, gammas, lams, *_ = stream(7, "replace")
+    learner = to.TDStar(**SETTINGS, bound=0.4)
+    learner.start(X[0])
+    for t in range(T):
+        before = learner.weights
+        delta = learner.update(rewards[t], X[t + 1], gammas[t], lams[t])
+        e = learner.trace
+        wanted = delta / (1.0 - gammas[t] * (e @ X[t + 1])) * e
+        np.testing.assert_allclose(learner.weights - before, wanted, rtol=1e-9, atol=1e-12)
+        assert e @ X[t] <= 0.4 + 1e-12
+    assert learner.bounded > 5
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_off_is_off(name):
     """Without it the same code runs as always; with help that has nothing to do, the same weights come out."""
@@ -220,6 +235,8 @@ def test_damaged_step_sizes_are_refused_and_diverged_learners_are_not(tmp_path):
     for bad in ({"of_features": -parts["of_features"]}, {"rated": parts["rated"] + 3}, {"rated": parts["rated"][1:]}):
         with pytest.raises(ValueError, match=r"its (of_features|rated|tuning) does not fit"):
             learner._restore({**parts, **bad})
+    with pytest.raises(ValueError, match="a version with another step-size adaptation"):
+        learner._restore({name: part for name, part in parts.items() if name != "meta_head"})
     learner = to.AccumulateTD(1, 1.0, 1.0, 1.0, meta_step_size=0.05, initial_weights=[1e308])
     learner.start(([0], [1.0]))
     with np.errstate(all="ignore"):

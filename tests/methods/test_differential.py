@@ -1,4 +1,4 @@
-"""Differential TD(λ) and Sarsa(λ): what they find, and what they are at the limits. `tests/forward` has the definition."""
+"""Differential TD(λ) and Sarsa(λ): what they keep, refuse and save. `tests/test_catalog.py` has their definitions."""
 
 import copy
 from functools import partial

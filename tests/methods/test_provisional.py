@@ -1,4 +1,4 @@
-"""Provisional TD(λ) and Q(λ): with means, on long streams, and at the limits.
+"""Provisional TD(λ) and Q(λ): with means, and on long streams.
 
 `tests/test_catalog.py` compares both with their definitions, in every form. Here runs get features in few forms.
 """
@@ -170,9 +170,6 @@ def test_many_features_few_of_them_traced(method):
     first, second = memory.each(learner._memory)
     assert first.numbers[two_traces.COUNT] == second.numbers[two_traces.COUNT] < n / 3
     assert 1e-2 * two_traces.MIDDLE > np.abs(first.numbers[two_traces.DECAYED]) > 0.0
-
-
-# --- What they are at the limits ------------------------------------------------------------------
 
 
 # --- Means are checked as features are ------------------------------------------------------------

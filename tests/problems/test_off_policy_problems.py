@@ -100,11 +100,6 @@ def update_by_summing(problem, w, trace_decay):
     return total
 
 
-def spectral_radius(problem, step_size, trace_decay=0.0):
-    A, _ = problem.expected_update(trace_decay)
-    return np.abs(np.linalg.eigvals(np.eye(len(A)) + step_size * A)).max()
-
-
 # --- The model ------------------------------------------------------------------------------------
 
 
@@ -215,16 +210,6 @@ def test_the_fingerprint_tells_problems_apart():
 
 
 # --- The counterexamples --------------------------------------------------------------------------
-
-SMALL = (1e-4, 1e-3, 1e-2)
-
-
-@pytest.mark.parametrize("step_size", SMALL)
-@pytest.mark.parametrize("problem", [two_state(), baird()], ids=["two states", "baird"])
-def test_off_policy_td_0_diverges_in_expectation_and_on_policy_td_0_does_not(problem, step_size):
-    assert spectral_radius(problem, step_size) > 1.0 + 0.1 * step_size
-    assert spectral_radius(problem.with_behaviour(problem.target), step_size) <= 1.0 + 1e-12
-    assert spectral_radius(problem.with_behaviour(problem.target), step_size, 0.9) <= 1.0 + 1e-12
 
 
 def test_the_two_states_are_those_of_the_literature():

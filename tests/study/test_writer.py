@@ -9,6 +9,7 @@ from tests.study.toy_work import Given, expected
 from trueonline import study
 from trueonline.study import engines
 from trueonline.study.storage import writer
+from trueonline.study.storage.work import WorkInPieces
 from trueonline.study.storage.writer import Writer
 
 
@@ -187,3 +188,23 @@ def test_columns_of_few_and_of_many_values_come_back_as_they_were(tmp_path):
     assert found.schema == many.schema
     for name in many.schema.names:
         assert repr(found[name].to_pylist()) == repr(table[name].to_pylist())
+
+
+class Pieces(WorkInPieces):
+    """Two pieces of 3 and 4 steps."""
+
+    title, pieces, schema = "pieces", (("a", 3), ("b", 4)), pa.schema([("piece", pa.string())])
+
+    def about(self):
+        return [self.title]
+
+    def row(self, piece, checkpoint, beat):
+        beat(2)
+        return {"piece": piece}
+
+
+def test_a_work_in_pieces_counts_its_steps_and_keeps_its_finished_rows(tmp_path):
+    for told in ([0, 2, 3, 5, 7], [7]):
+        beats = []
+        assert Pieces().compute(tmp_path, beats.append)["piece"].to_pylist() == ["a", "b"]
+        assert beats == told
