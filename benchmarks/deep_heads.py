@@ -167,7 +167,7 @@ def distance_run(method: str, seed: int, alpha: float, steps: int = 80) -> dict[
     are updated in turn towards G_k^{λ|h}, whose values are v(S_j) as they were when S_j was entered.
     """
     from trueonline import deep
-    from trueonline.deep.definition import Network
+    from trueonline.deep.checks.definition import Network
     from trueonline.forward.interim_returns import interim_lambda_return
 
     rng = np.random.default_rng([seed, 3])

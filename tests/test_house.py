@@ -52,6 +52,15 @@ def test_the_root_holds_the_catalogue_and_at_most_eight_other_modules():
     assert len({path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "catalog"}) <= 8
 
 
+def test_a_folder_has_at_most_twelve_modules_unless_it_lists_one_kind_of_thing():
+    lists = {"methods", "forward", "cli", "lab/experiments", "streams/sources"}
+    folders = {path.parent.relative_to(PACKAGE).as_posix() for path in SOURCES} - lists
+    sizes = {
+        folder: len({*PACKAGE.joinpath(folder).glob("*.py")} - {PACKAGE / folder / "__init__.py"}) for folder in folders
+    }
+    assert {folder: size for folder, size in sizes.items() if size > 12} == {}
+
+
 def test_files_that_are_tested_first_or_with_the_lowest_versions_are_there():
     """A file of tests that moves must not leave these lists silently."""
     named = re.search(r"^FIRST = \((.*?)^\)", (ROOT / "conftest.py").read_text("utf-8"), re.MULTILINE | re.DOTALL)

@@ -525,8 +525,8 @@ _ROWS = (
     *(
         Method(
             *(f"stream_{name.lower()}", f"stream {name}(λ)", "nonlinear"),
-            learner=f"deep.small:stream_{name.lower()}",
-            definition=f"deep.small:stream_{name.lower()}_definition",
+            learner=f"deep.checks.small:stream_{name.lower()}",
+            definition=f"deep.checks.small:stream_{name.lower()}_definition",
             page="streaming_deep.md",
             look=Look(VERMILION, (), "D"),
         )

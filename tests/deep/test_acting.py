@@ -9,8 +9,8 @@ from click.testing import CliRunner
 import trueonline as to
 from trueonline import deep
 from trueonline.cli import main
-from trueonline.deep.definition import ACDefinition
-from trueonline.deep.small import NETWORKS
+from trueonline.deep.checks.definition import ACDefinition
+from trueonline.deep.checks.small import NETWORKS
 
 gym = pytest.importorskip("gymnasium")
 PARTS = {"normalise": True, "scale_rewards": True, "time_limit": 20}
@@ -120,7 +120,7 @@ def test_gaussian_actions_equal_their_definition(network):
 
 
 def test_the_gaussian_slopes_are_those_of_finite_differences():
-    from trueonline.deep.definition import gaussian_slopes
+    from trueonline.deep.checks.definition import gaussian_slopes
 
     def objective(outputs, action, weight):
         mu, sigma = outputs[:2], np.log1p(np.exp(outputs[2:]))

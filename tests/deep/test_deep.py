@@ -13,9 +13,9 @@ import pytest
 import trueonline as to
 from trueonline import deep
 from trueonline.checks.trials import KINDS
-from trueonline.deep import small
-from trueonline.deep.definition import Network
-from trueonline.deep.small import NETWORKS
+from trueonline.deep.checks import small
+from trueonline.deep.checks.definition import Network
+from trueonline.deep.checks.small import NETWORKS
 
 GIVEN = Path(__file__).parents[3] / "shared" / "data" / "stream_x"
 GIVEN = GIVEN if GIVEN.is_dir() else Path("/nowhere")

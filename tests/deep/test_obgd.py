@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trueonline import deep
-from trueonline.deep.definition import Bounded
+from trueonline.deep.checks.definition import Bounded
 
 torch = pytest.importorskip("torch", reason="PyTorch is not part of `all`; CI runs this file apart")
 

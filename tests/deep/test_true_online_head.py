@@ -5,7 +5,7 @@ import pytest
 
 import trueonline as to
 from trueonline import deep
-from trueonline.deep.definition import HeadDefinition
+from trueonline.deep.checks.definition import HeadDefinition
 
 KINDS = (deep.TrueOnlineHead, deep.TrueOnlineHeadQ, deep.TrueOnlineHeadSarsa)
 

@@ -16,8 +16,8 @@ from tests.derivation.forward_views import (
 )
 from trueonline.derivation import Derivation, ForwardViewError, derive, deriving
 from trueonline.derivation.quantities import At
+from trueonline.derivation.text.writing import KERNEL, TEXT, written
 from trueonline.derivation.views import lambda_return, off_policy_lambda_return, ratio_step, watkins
-from trueonline.derivation.writing import KERNEL, TEXT, written
 
 
 @pytest.mark.parametrize(

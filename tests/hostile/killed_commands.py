@@ -34,7 +34,7 @@ PATIENCE = 150.0  # seconds after which a command has hung
 ROWS = 3000  # of the log; it is read at a pace that takes about two seconds
 
 COMMAND = "from trueonline.cli import main; main()"
-EAGER = "from trueonline.control.gym import train_runs; train_runs.CHECKPOINT_EVERY = 0.0; " + COMMAND
+EAGER = "from trueonline.control.gym.train import runs; runs.CHECKPOINT_EVERY = 0.0; " + COMMAND
 SAVING = """
 import itertools, sys, trueonline as to
 learners = [to.TrueOnlineTD(n, step_size=0.1, trace_decay=0.9, discount=0.9) for n in (1000, 2000)]

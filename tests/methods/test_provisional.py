@@ -9,7 +9,8 @@ import pytest
 from tests.oracles.family import provisional_q, provisional_td
 from tests.oracles.prediction import Episode
 from trueonline import ProvisionalQ, ProvisionalTD
-from trueonline.core import memory, two_traces
+from trueonline.core import memory
+from trueonline.core.memory import two_traces
 
 ORACLES = {ProvisionalTD: provisional_td, ProvisionalQ: provisional_q}
 METHODS = pytest.mark.parametrize("method", ORACLES)

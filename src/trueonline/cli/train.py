@@ -79,7 +79,7 @@ def command(context: click.Context, environment: str | None, listing: bool, agen
     More --runs may be added too. A folder with results of other settings is left alone.
     """
     with plain_errors("Stopped. Run the same command again to resume from the last checkpoint.", extra="gym"):
-        from trueonline.control.gym import train_command
+        from trueonline.control.gym.train import command as train_command
 
         if listing:
             train_command.print_environments()

@@ -22,8 +22,8 @@ from trueonline.core.compiling.kernels import kernel
 from trueonline.core.compiling.sources import parsed
 from trueonline.core.compiling.syntax import assigned, definition, made_of, names_in
 from trueonline.core.memory import decay, imprint, learn, scale, shift
+from trueonline.core.memory.two_traces import decay_both, imprint_both, learn_from_second, second_learns
 from trueonline.core.transition import parameters_of
-from trueonline.core.two_traces import decay_both, imprint_both, learn_from_second, second_learns
 
 SHARED = ("one", "two", "three", "two traces")  # the kinds of memory whose rules share kernels
 # Learners of the rule that people meet first have kernels of their own, which compile in two thirds of the time.

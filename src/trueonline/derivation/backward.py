@@ -10,12 +10,12 @@ from typing import Any
 
 import sympy as sp
 
-from trueonline.derivation.equations import Equations, lines, targets, updates, with_actions
 from trueonline.derivation.factoring import Factors, tidy
 from trueonline.derivation.forward_view import ForwardView
-from trueonline.derivation.method_file import method_file
 from trueonline.derivation.quantities import At, ForwardViewError, Own
-from trueonline.derivation.writing import LATEX, TEXT, TIMES, written
+from trueonline.derivation.text.equations import Equations, lines, targets, updates, with_actions
+from trueonline.derivation.text.method_file import method_file
+from trueonline.derivation.text.writing import LATEX, TEXT, TIMES, written
 
 # A method file uses these names for other things:
 RESERVED_NAMES = {"kernel", "memory", "decay", "imprint", "learn", "recall", "np", "min", "max", "abs"}

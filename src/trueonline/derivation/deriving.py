@@ -14,7 +14,7 @@ from trueonline.derivation.forward_view import ForwardView
 from trueonline.derivation.later_horizons import confirm_later
 from trueonline.derivation.quantities import At, ForwardViewError, constant
 from trueonline.derivation.refusals import NotDerivableError, not_at_hand
-from trueonline.derivation.writing import NAMES, TEXT, word
+from trueonline.derivation.text.writing import NAMES, TEXT, word
 from trueonline.learners.own import declared
 
 MAX_EXACT = 10**4  # a fraction of larger numbers than this may stand for a float that is not exact

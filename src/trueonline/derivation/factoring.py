@@ -37,7 +37,7 @@ from trueonline.derivation.refusals import (
     not_at_hand,
     short,
 )
-from trueonline.derivation.writing import NAMES, TEXT, word
+from trueonline.derivation.text.writing import NAMES, TEXT, word
 
 HORIZONS = 5  # the first horizons, which are checked as expressions
 FIRST_TIMES = (2, 0, 1, 3)  # of first targets and step-sizes that are checked as expressions

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from trueonline import catalog
-from trueonline.core import memory, two_traces
+from trueonline.core import memory
+from trueonline.core.memory import two_traces
 from trueonline.inputs import Schedule, read_only
 from trueonline.learners.memory_learner import MemoryLearner
 

@@ -18,9 +18,9 @@ from trueonline.core.compiling.kernels import call
 from trueonline.core.loops import Entries, compiled, is_ours
 from trueonline.core.memory import KINDS
 from trueonline.core.memory.layout import COMING, LENGTH, PARAMETERS, PLACE, RATE
+from trueonline.core.memory.two_traces import list_alike
 from trueonline.core.thread_guard import get_ident, guarded
 from trueonline.core.transition import ARGUMENTS, GAMMA_NEXT, LAM_NEXT, asked
-from trueonline.core.two_traces import list_alike
 from trueonline.inputs import (
     FLOATS,
     INTEGERS,

@@ -15,9 +15,9 @@ from trueonline.core import memory
 from trueonline.core.adaptation import LEAST, MOST, form_of
 from trueonline.core.family import number_of
 from trueonline.core.memory import KINDS, Buffers, layout
+from trueonline.core.memory.two_traces import list_alike
 from trueonline.core.thread_guard import guarded
 from trueonline.core.transition import asked
-from trueonline.core.two_traces import list_alike
 from trueonline.inputs import Parametrised, Schedule
 from trueonline.learners.docstrings import of_parameters
 from trueonline.words import listed
@@ -180,7 +180,7 @@ class OverMemory(Parametrised):
         return (self._parameters.n_features,)
 
     def _used(self) -> np.ndarray:
-        """The usage of each feature: what is settled, and what is provisional (`core.usage`)."""
+        """The usage of each feature: what is settled, and what is provisional (`core.memory.usage`)."""
         return memory.weights(memory.each(self._memory)[-1]) + memory.trace(memory.each(self._memory)[-1])
 
     def _allocate(self) -> None:

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from trueonline import inputs
 from trueonline.catalog import METHODS
-from trueonline.core import meta_gradient
-from trueonline.core.memory import Buffers
-from trueonline.core.meta_gradient import BOUND, BOUNDED, LEAST, LOG_DECAY, META
+from trueonline.core.memory import Buffers, meta_gradient
+from trueonline.core.memory.meta_gradient import BOUND, BOUNDED, LEAST, LOG_DECAY, META
 from trueonline.core.thread_guard import guarded
 from trueonline.inputs import explains_arguments
 from trueonline.learners.docstrings import LEARNER, with_learned_step_sizes

@@ -21,7 +21,7 @@ array([0.5, 0. , 0. , 0. ])
 
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import learn, settle_all, value
-from trueonline.core.two_traces import (
+from trueonline.core.memory.two_traces import (
     decay_both,
     imprint_both,
     learn_from_second,

@@ -22,7 +22,7 @@ array([0., 8.])
 
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import learn
-from trueonline.core.two_traces import decay_both, imprint_both, learn_from_second, recall_both, second_learns
+from trueonline.core.memory.two_traces import decay_both, imprint_both, learn_from_second, recall_both, second_learns
 
 
 @kernel

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from trueonline.core.compiling.kernels import contracted, kernel
 from trueonline.core.exponential import exp
 from trueonline.core.memory import decay
-from trueonline.core.meta_gradient import BOUND, LEAST, LOG_DECAY, META, enter, for_each, value_ahead
+from trueonline.core.memory.meta_gradient import BOUND, LEAST, LOG_DECAY, META, enter, for_each, value_ahead
 
 SMALLEST = 1e-300
 

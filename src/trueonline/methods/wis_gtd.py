@@ -1,8 +1,8 @@
 """WIS-GTD(λ) (Mahmood and Sutton 2015): GTD(λ) with a step-size for each feature, 1 over its usage.
 
-Usage is that of `core.usage`. The current step-sizes multiply the whole trace, and change at every traced feature if ρ ≠ 1. So
-no change can be postponed, and a step passes over all traced features, not only over the active ones. `alpha` is η, the step-
-size of learners, by which usage is forgotten.
+Usage is that of `core.memory.usage`. The current step-sizes multiply the whole trace, and change at every traced feature if ρ ≠ 1.
+So no change can be postponed, and a step passes over all traced features, not only over the active ones. `alpha` is η, the
+step-size of learners, by which usage is forgotten.
 
 Examples
 --------
@@ -17,7 +17,7 @@ Examples
 
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import decay, imprint, learn, products, recall, settle
-from trueonline.core.usage import learn_by_usage, shift_by_usage, use
+from trueonline.core.memory.usage import learn_by_usage, shift_by_usage, use
 
 
 @kernel

@@ -1,6 +1,6 @@
 """WIS-TD(λ) (after Mahmood and Sutton 2015): weighted importance sampling, by a step-size for each feature.
 
-The step-size of a feature is 1 over its usage (`core.usage`): a large ratio counts for more without making a larger step.
+The step-size of a feature is 1 over its usage (`core.memory.usage`): a large ratio counts for more without making a larger step.
 `alpha` is η, the step-size of learners, by which usage is forgotten. On-policy the step-size of each feature tends to it.
 Updates of earlier states are provisional: the ratios of later actions change them, by the trace d. Equal at every step to the
 forward view, `forward.OnlineWISReturn`. With ρ = 1 throughout and U = 1/η, it is true online TD(λ): so it is without
@@ -19,8 +19,14 @@ array([2.01])
 
 from trueonline.core.compiling.kernels import kernel
 from trueonline.core.memory import learn, settle_all
-from trueonline.core.two_traces import decay_both, imprint_both, learn_from_second, recall_with_traces, second_learns
-from trueonline.core.usage import use
+from trueonline.core.memory.two_traces import (
+    decay_both,
+    imprint_both,
+    learn_from_second,
+    recall_with_traces,
+    second_learns,
+)
+from trueonline.core.memory.usage import use
 
 
 @kernel

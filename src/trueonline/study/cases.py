@@ -238,7 +238,17 @@ class Case:
         return (type(self), *(() if known_by(self.problem) is None else (type(self.problem), type(sampling))))
 
     def expanded(self, prints: Mapping[str, Any] | None = None) -> list[Task]:
-        """The tasks, given the fingerprints of the methods. Results that are not kept need none, and their tasks have no names."""
+        """The tasks of this case.
+
+        Parameters
+        ----------
+        prints : mapping, optional
+            The fingerprint of each method. Results that are not kept need none. Their tasks have no names.
+
+        Returns
+        -------
+        list of Task
+        """
         work = len(self.step_sizes) * len(self.trace_decays) * self.steps
         block = max(1, min(self.runs, STEPS_PER_TASK // work))
         runs = [tuple(range(first, min(first + block, self.runs))) for first in range(0, self.runs, block)]

@@ -19,9 +19,11 @@ from PIL import Image
 import trueonline as to
 from trueonline import catalog
 from trueonline.cli import main
-from trueonline.control.gym import curves, environments, films, train_runs, train_settings, training
-from trueonline.control.gym.train_runs import SCHEMA, TrainingRun
-from trueonline.control.gym.train_settings import TrainingSettings
+from trueonline.control.gym import curves, environments, films, training
+from trueonline.control.gym.train import runs as train_runs
+from trueonline.control.gym.train import settings as train_settings
+from trueonline.control.gym.train.runs import SCHEMA, TrainingRun
+from trueonline.control.gym.train.settings import TrainingSettings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

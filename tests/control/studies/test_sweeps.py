@@ -10,7 +10,7 @@ from scipy import stats
 import trueonline as to
 from trueonline import control
 from trueonline.cli import main
-from trueonline.control.gym.train_settings import TrainingSettings
+from trueonline.control.gym.train.settings import TrainingSettings
 from trueonline.control.studies import sweeps
 
 pytest.importorskip("gymnasium")

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from trueonline.control.gym.train_settings import TrainingSettings
+from trueonline.control.gym.train.settings import TrainingSettings
 from trueonline.control.studies.aggregates import aggregate, parameters
 from trueonline.control.studies.sweeps import sweep
 from trueonline.files import write_whole

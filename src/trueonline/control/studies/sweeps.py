@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from trueonline.control.gym import environments
-from trueonline.control.gym.train_settings import TrainingSettings
+from trueonline.control.gym.train.settings import TrainingSettings
 from trueonline.control.gym.training import limits, train
 from trueonline.core.compiling.sources import package_code
 from trueonline.inputs import count, number, positive, unit

@@ -35,7 +35,7 @@ This folder is the only place that knows how weights and trace are stored. Its w
 | owe, owed        | changes that are postponed: s and c hold them for all traced entries at once                               |
 | pay              | flush what is owed to w: y ← y + c·z over the list, and c ← 0                                              |
 | rebase           | flush what is owed to both vectors, so that s is 1 and c is 0, and compact the list                        |
-| fold             | rebase two traces together, so that the second no longer holds a multiple of the first (`core.two_traces`) |
+| fold             | rebase two traces together, so that the second no longer holds a multiple of the first (`two_traces`) |
 | note, noted      | buffer an imprint of dense features until the next pass over all entries                                   |
 | settle           | flush a noted imprint now, because no pass follows                                                         |
 | lay out          | change between the list (sparse features) and the dense layout                                             |

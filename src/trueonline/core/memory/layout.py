@@ -25,7 +25,7 @@ from trueonline.core.forms import is_a, pointer
 
 # The header of a memory: what it owes, its list, and in the dense layout an imprint that is noted.
 S, C, COUNT, ROOM, DENSE, NOTED, NOTED_S, NOTED_C, NOTED_A, NOTED_B, NOT_BINARY = range(11)
-# For two traces (`core.two_traces`): b, and the decay since b was last paid.
+# For two traces (`core.memory.two_traces`): b, and the decay since b was last paid.
 B, DECAYED = 11, 12
 # For short runs (`short_runs.py`): s and c of the rebases in this step.
 PAID_S, PAID_C = 13, 14
@@ -53,7 +53,7 @@ TUNING = 8
 RATE, PAST, USUAL, KEPT = range(4)
 OF_FEATURE = 4
 
-# A memory with learned step-sizes (`core.meta_gradient`): its settings, and the fields of each entry of the list in a tile.
+# A memory with learned step-sizes (`core.memory.meta_gradient`): its settings, and the fields of each entry of the list in a tile.
 SETTINGS = 8
 PHI, P, Z_BAR, H, H_OLD, STEP_SIZE, DELTA_W = range(7)
 FIELDS = 7
@@ -82,13 +82,13 @@ def _with(name: str, *more: str) -> Any:
 
 # With others beside it, for methods with more vectors of weights. `third` and `usage` may be None.
 Several = _with("Several", "second", "third", "usage")
-# Its features have step-sizes that come from their usage, a memory too (`core.usage`). `third` may be None.
+# Its features have step-sizes that come from their usage, a memory too (`core.memory.usage`). `third` may be None.
 Used = _with("Used", "second", "third", "usage")
-# Two memories that hold one vector of weights between them (`core.two_traces`).
+# Two memories that hold one vector of weights between them (`core.memory.two_traces`).
 TwoTraces = _with("TwoTraces", "second")
 # Every feature has a step-size of its own. `meta` is a memory too: its weights are ln r, and its trace is p (`core.adaptation`).
 Rated = _with("Rated", "second", "third", "tuning", "kept", "meta")
-# The step-sizes are learned too (`core.meta_gradient`).
+# The step-sizes are learned too (`core.memory.meta_gradient`).
 MetaGradient = _with("MetaGradient", "settings", "h", "alpha", "tiles")
 
 

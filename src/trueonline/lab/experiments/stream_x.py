@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from trueonline.catalog import BLUE, GREEN, VERMILION
 from trueonline.control.gym.network_agents import EXPLORING, PUBLISHED, TITLES
-from trueonline.control.gym.train_settings import TrainingSettings
+from trueonline.control.gym.train.settings import TrainingSettings
 from trueonline.control.studies.sweeps import SeveralTrainings
 from trueonline.lab.best_rows import BestRows
 from trueonline.lab.claims import Claim, judge

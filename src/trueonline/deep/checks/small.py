@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trueonline.control.policies import Policy
-from trueonline.deep.definition import ACDefinition, QDefinition, SarsaDefinition, TDDefinition
+from trueonline.deep.checks.definition import ACDefinition, QDefinition, SarsaDefinition, TDDefinition
 from trueonline.deep.network import ACTIVATIONS, MLP
 from trueonline.deep.stream_ac import StreamAC
 from trueonline.deep.stream_q import StreamQ

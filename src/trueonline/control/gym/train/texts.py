@@ -11,13 +11,13 @@ import numpy as np
 from trueonline import features
 from trueonline.control.gym import environments
 from trueonline.control.gym.evaluation import standard_error
-from trueonline.control.gym.train_settings import TrainingSettings
+from trueonline.control.gym.train.settings import TrainingSettings
 from trueonline.features.spaces import Maker
 from trueonline.terminal import RECENT_EPISODES
 from trueonline.words import count, number
 
 if TYPE_CHECKING:
-    from trueonline.control.gym.train_results import Trained
+    from trueonline.control.gym.train.results import Trained
 
 
 def headline(settings: TrainingSettings, maker: Maker) -> str:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from trueonline import study
-from trueonline.control.gym import environments, train_results
-from trueonline.control.gym.train_results import Trained
-from trueonline.control.gym.train_runs import TrainingRun, resume_earlier
-from trueonline.control.gym.train_settings import TrainingSettings, option
-from trueonline.control.gym.train_texts import intention, suitable, summary
+from trueonline.control.gym import environments
+from trueonline.control.gym.train import results as files
+from trueonline.control.gym.train.results import Trained
+from trueonline.control.gym.train.runs import TrainingRun, resume_earlier
+from trueonline.control.gym.train.settings import TrainingSettings, option
+from trueonline.control.gym.train.texts import intention, suitable, summary
 from trueonline.inputs import count
 from trueonline.study import engines
 from trueonline.study.storage.store import Store
@@ -113,13 +114,13 @@ def train(
     with closing(settings.environment_made()) as env:
         maker = settings.features_for(env)
         environments.fitting(env, settings.agent(env, maker, 0), maker)
-        train_results.refuse_others(out, settings)
+        files.refuse_others(out, settings)
         replaced: list[Path] = []
         if (out / "tasks").exists():
             store = Store(out / "tasks")
             store.begin()
             replaced = [path for task in tasks for path in resume_earlier(task, store, env, maker)]
-        train_results.write_settings(out, settings, env, maker)
+        files.write_settings(out, settings, env, maker)
     for line in intention(settings, maker, runs):
         say(line)
     if runs == 1 and engine == "local":
@@ -132,8 +133,8 @@ def train(
     for path in replaced:
         path.unlink(missing_ok=True)
     trained = Trained(settings, out, results, maker)
-    train_results.write(trained)
-    return replace(trained, no_film=train_results.film(trained) if film else "none was asked for")
+    files.write(trained)
+    return replace(trained, no_film=files.film(trained) if film else "none was asked for")
 
 
 def alone(task: TrainingRun, folder: Path) -> None:

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trueonline.control.gym import curves, environments, films
-from trueonline.control.gym.train_runs import EPISODES
-from trueonline.control.gym.train_settings import LENGTHS, TrainingSettings
-from trueonline.control.gym.train_texts import headline
+from trueonline.control.gym.train.runs import EPISODES
+from trueonline.control.gym.train.settings import LENGTHS, TrainingSettings
+from trueonline.control.gym.train.texts import headline
 from trueonline.features.spaces import Maker
 from trueonline.files import write_whole
 from trueonline.learners.loading import load

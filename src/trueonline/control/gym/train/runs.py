@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from trueonline import control
 from trueonline.control.gym.checkpoints import TrainingCheckpoint
 from trueonline.control.gym.evaluation import Evaluation
-from trueonline.control.gym.train_settings import TrainingSettings
+from trueonline.control.gym.train.settings import TrainingSettings
 from trueonline.control.gym.training import Callback, History, Training
 from trueonline.features.spaces import Maker
 from trueonline.learners.loading import load

@@ -9,7 +9,7 @@ import sympy as sp
 from trueonline.derivation.factoring import Factors, moved, tidy
 from trueonline.derivation.forward_view import ForwardView
 from trueonline.derivation.quantities import At
-from trueonline.derivation.writing import TEXT, TIMES, plus, written
+from trueonline.derivation.text.writing import TEXT, TIMES, plus, written
 
 Equations = list[tuple[str, str]]  # left and right sides
 TIME = r"(t|\{[^}]*\})"

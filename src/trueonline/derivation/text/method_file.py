@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from trueonline.core.transition import Transition
-from trueonline.derivation.equations import lines
 from trueonline.derivation.quantities import At, constant
-from trueonline.derivation.writing import KERNEL, as_float, plus, word, written
+from trueonline.derivation.text.equations import lines
+from trueonline.derivation.text.writing import KERNEL, as_float, plus, word, written
 
 if TYPE_CHECKING:
     from trueonline.derivation.backward import Derivation

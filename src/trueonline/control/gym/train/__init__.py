@@ -1,0 +1,1 @@
+"""The command `trueonline train`."""

@@ -1,0 +1,1 @@
+"""Backward views as text: equations, and files of methods."""
