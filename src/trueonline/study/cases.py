@@ -248,6 +248,7 @@ class Case:
         Returns
         -------
         list of Task
+            A task for each method, point of its parameters and block of runs.
         """
         work = len(self.step_sizes) * len(self.trace_decays) * self.steps
         block = max(1, min(self.runs, STEPS_PER_TASK // work))
