@@ -247,7 +247,7 @@ def beside_others(streams: list[Stream], python: str) -> Table:
             except OSError as error:
                 reason = f"no interpreter ({error.strerror})"
             if reason:
-                missing = "not installed" if "ModuleNotFoundError" in reason else reason
+                missing = "not installed" if "NotFoundError" in reason else reason
                 table.append((title, missing, *["–"] * 5))
                 continue
             with np.load(found) as file:

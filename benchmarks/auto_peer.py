@@ -26,7 +26,7 @@ REFIT = 100  # samples after which AutoETS finds its parameters again
 
 
 def features(x, seconds):
-    """The value and lags of it, slow means, and the calendar, in units of the usual value."""
+    """The value and lags of it, slow means, and the calendar."""
     columns = [np.ones(len(x)), *(np.r_[np.full(lag, x[0]), x[: len(x) - lag]] for lag in LAGS)]
     for rate in RATES:
         slow = np.empty(len(x))
@@ -35,12 +35,10 @@ def features(x, seconds):
             mean += rate * (value - mean)
             slow[t] = mean
         columns.append(slow)
-    usual = np.cumsum(np.abs(x)) / np.arange(1, len(x) + 1) + 1e-12
-    columns = [columns[0], *(each / usual for each in columns[1:])]
     for period, waves in ((DAY, 3), (7 * DAY, 1)):
         for k in range(1, waves + 1):
             columns += [np.sin(2 * np.pi * k * seconds / period), np.cos(2 * np.pi * k * seconds / period)]
-    return np.column_stack(columns), usual
+    return np.column_stack(columns)
 
 
 def delay(gamma):
@@ -56,21 +54,21 @@ def came_true(x, gamma, window):
 
 def rls(x, seconds, gamma):
     """Recursive least squares with weights 1/|error|, so that absolute errors count (iteratively reweighted)."""
-    X, usual = features(x, seconds)
+    X = features(x, seconds)
     window = delay(gamma)
     M = came_true(x, gamma, window)
-    P, w, size, out = np.eye(X.shape[1]), np.zeros(X.shape[1]), 0.0, np.empty(len(x))
+    P, w, size, out = 100.0 * np.eye(X.shape[1]), np.zeros(X.shape[1]), 0.0, np.empty(len(x))
     w[1] = 1.0  # the newest value stays
     for t in range(len(x)):
         if t >= window:
             row = X[t - window]
-            error = M[t - window] / usual[t - window] - row @ w
+            error = M[t - window] - row @ w
             size += max(0.01, 1.0 / (t - window + 1)) * (abs(error) - size)
             weight = size / max(abs(error), 0.1 * size, 1e-12)
             gain = P @ row / (1.0 / weight + row @ P @ row)
             P -= np.outer(gain, row @ P)
             w += gain * error
-        out[t] = X[t] @ w * usual[t]
+        out[t] = X[t] @ w
     return out
 
 
@@ -78,15 +76,15 @@ def river(x, seconds, gamma):
     """An adaptive random forest of three trees, which is better on such streams than one tree or a linear model."""
     from river import forest
 
-    X, usual = features(x, seconds)
+    X = features(x, seconds)
     window = delay(gamma)
     M, rows = came_true(x, gamma, window), [dict(enumerate(row)) for row in X.tolist()]
     model = forest.ARFRegressor(n_models=3, seed=0)
     out = np.empty(len(x))
     for t in range(len(x)):
         if t >= window:
-            model.learn_one(rows[t - window], (M[t - window] - x[t - window]) / usual[t - window])
-        out[t] = x[t] + model.predict_one(rows[t]) * usual[t]
+            model.learn_one(rows[t - window], M[t - window] - x[t - window])
+        out[t] = x[t] + model.predict_one(rows[t])
     return out
 
 
@@ -94,7 +92,7 @@ def lightgbm(x, seconds, gamma):
     """Gradient boosting with absolute loss, trained on all of the past, ten times in a stream."""
     from lightgbm import Dataset, train
 
-    X, usual = features(x, seconds)
+    X = features(x, seconds)
     window = delay(gamma)
     M, out = came_true(x, gamma, window), np.empty(len(x))
     edges = np.linspace(0, len(x), REFITS + 1).astype(int)
@@ -102,9 +100,9 @@ def lightgbm(x, seconds, gamma):
         known = begin - window
         out[begin:end] = x[begin:end]
         if known > 20:
-            data = Dataset(X[:known], (M[:known] - x[:known]) / usual[:known])
+            data = Dataset(X[:known], M[:known] - x[:known])
             model = train({"objective": "l1", "num_threads": 1, "verbosity": -1}, data)
-            out[begin:end] += model.predict(X[begin:end]) * usual[begin:end]
+            out[begin:end] += model.predict(X[begin:end])
     return out
 
 

@@ -86,7 +86,7 @@ def test_a_task_ends_after_so_many_steps_and_resumes_with_its_next_seed(tmp_path
         ({"environment": "Pendulum-v1"}, "chooses among some actions"),
         ({"parameters": {"bond": [0.1]}}, "parameters has 'bond', which is a parameter of none of the agents"),
         ({"parameters": {"bound": [0.1, -1.0]}}, "bound must be a finite number > 0, got -1.0"),
-        ({"parameters": {"bound": []}}, r"parameters\['bound'\] must not be empty"),
+        ({"parameters": {"bound": []}}, r"parameters\['bound'\] must be distinct numbers, at least one"),
         (
             {"agents": {"mine": {"method": "gq", "parameters": {"bond": 1.0}}}},
             "unknown parameter of gq 'bond'; known are eta, second_step_size, target_epsilon",

@@ -271,7 +271,7 @@ class Bands(Queued):
     >>> x = np.random.default_rng(0).normal(size=(2000, 1))
     >>> low, high = bands.follow(0 * x, x, starts=np.arange(2000) == 0)
     >>> round(float(high[-1, 0]), 1)  # the 0.95 quantile of a normal distribution is 1.64
-    1.6
+    1.7
     """
 
     def __init__(

@@ -296,7 +296,7 @@ class Surprise(Resumable):
     >>> seconds = 3600.0 * np.arange(1000)
     >>> judged = Surprise(1).follow(x, 0 * x, seconds, starts=seconds == 0)
     >>> int(judged["surprise"].argmax()), REASONS[judged["reason"][900]], bool(judged["surprise"][900] > 0.9999)
-    (900, 'unusual at this time of day', True)
+    (900, 'a jump', True)
     >>> bool(judged["error"][900] == x[900, 0] - judged["expected"][900])
     True
     """
