@@ -396,6 +396,13 @@ def test_any_name_of_a_method_will_do_for_a_folder(name, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path, computed):
+    (tmp_path / "out").touch()
+    with pytest.raises(ValueError, match=r"results are kept in a folder, and .*out is a file"):
+        study.run([small()], out=tmp_path / "out")
+    assert computed == []
+
+
 @pytest.mark.parametrize("share", ["0/3", "4/3", "1/0", "3", "a/b", "1/2/3", "-1/2", "1 / 2", "", "1/2\n"])
 def test_shares_that_are_none_are_refused(share, tmp_path, computed):
     with pytest.raises(ValueError, match="shard must be i/N with 1 ≤ i ≤ N"):

@@ -147,6 +147,15 @@ def test_a_plot_has_each_method_at_its_best_and_bands_of_student_t():
         )
 
 
+def test_a_method_without_the_parameter_of_a_plot_is_a_level_line():
+    grid = {"step_sizes": [0.01], "trace_decays": [0.0], "runs": 3, "steps": 20, "parameters": {"bound": [0.1, 0.5]}}
+    table = to.sweep(to.problems.random_walk(), ["swift_td", "true_online"], **grid)
+    lines = {tuple(line.get_xdata()): line.get_ydata() for line in study.plot(table, x="bound").lines}
+    (mean,) = {row["error"] for row in study.Summary(table).best.to_pylist() if row["method"] == "true_online"}
+    assert lines.keys() == {(0.1, 0.5), (0, 1)}  # a level line has the axes' own places
+    assert {*lines[0, 1]} == {mean}
+
+
 def test_what_a_plot_cannot_show_is_refused():
     table = to.sweep([to.problems.random_walk()] * 2, "true_online", [0.1], [0.5], runs=2, steps=5)
     for given, message in (

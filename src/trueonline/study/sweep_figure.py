@@ -92,7 +92,7 @@ def plot(
     table : pyarrow.Table or data frame
         The results of a sweep on one problem, as `trueonline.sweep` returns them, or a data frame of them.
     x : str
-        The parameter: "step_size", "trace_decay", or one of the sweep's `parameters`.
+        The parameter: "step_size", "trace_decay", or one of the sweep's `parameters`. A method without it is a level line.
     interval : float
         The level of the bands: intervals for the mean over runs, by Student's t.
     axes : matplotlib.axes.Axes, optional
@@ -177,12 +177,16 @@ def _title(method: str) -> str:
 
 
 def _line(panel: Any, title: str, known: catalog.Look, x: str, points: pa.Table) -> None:
-    """One method: the mean error with its interval, over the values with which it did not diverge."""
+    """One method: the mean error with its interval, over the values with which it did not diverge. Without `x`: a level line."""
     points = points.filter(pc.is_finite(points["error"])).sort_by(x)
     at, error, half = (np.array(points[name].to_pylist(), float) for name in (x, "error", "half_width"))
     dashes = {"dashes": known.dashes} if known.dashes else {}
-    panel.plot(at, error, label=title, color=known.colour, marker=known.marker, markersize=3.5, linewidth=1.5, **dashes)
     half = np.nan_to_num(half)
+    if np.isnan(at).any():
+        panel.axhline(error[0], label=title, color=known.colour, linewidth=1.5, **dashes)
+        panel.axhspan(error[0] - half[0], error[0] + half[0], color=known.colour, alpha=0.15, linewidth=0)
+        return
+    panel.plot(at, error, label=title, color=known.colour, marker=known.marker, markersize=3.5, linewidth=1.5, **dashes)
     panel.fill_between(at, error - half, error + half, color=known.colour, alpha=0.15, linewidth=0)
 
 

@@ -145,7 +145,7 @@ def discrete(env: Any) -> Any:
     if not isinstance(env.action_space, gymnasium().spaces.Discrete):
         raise ValueError(
             f"this agent chooses among some actions (a Discrete space), but those of {title(env)} are "
-            f"{env.action_space}; deep.StreamAC with continuous=True has continuous ones"
+            f"{env.action_space}; deep.StreamAC with continuous=True (train --agent stream-ac) has continuous ones"
         )
     return env.action_space
 

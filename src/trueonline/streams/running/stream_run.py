@@ -312,7 +312,8 @@ class Run:
                 "malformed": self.source.complaint() or "",
                 "time": "the times are not finite, or beyond ±1e11 s; is the time unit ms? Then give --time-unit ms",
                 "not_received": "by the numbers under seq; the broker or the network dropped them",
-                "duplicate": "their time is that of the sample before; is --time the right column, with the time of day?",
+                "duplicate": "their time is that of the sample before; is --time the right column, with the time of day? "
+                "If a column names signals, give it as --by",
                 "late": "their time is before that of an earlier sample; are the files in the order of time?",
                 "missing": f"values of {', '.join(self.cleaner.signals)} are missing",
             }.get(most, "")

@@ -31,6 +31,8 @@ class Store:
 
     def begin(self) -> None:
         """Make the folder, and remove the temporary files and checkpoints of killed processes. Readers need not call it."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"results are kept in a folder, and {self.folder} is a file; name another one")
         self.folder.mkdir(parents=True, exist_ok=True)
         for litter in self.folder.glob(".*.part"):
             if PART.fullmatch(litter.name) and time.time() - litter.stat().st_mtime > STALE_SECONDS:
