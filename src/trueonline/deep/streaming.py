@@ -46,8 +46,9 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
         self.net = checked_net("net", net)
         self._parameters = Parameters(net.n_inputs, step_size, trace_decay, discount)
         self._kappa = inputs.positive("kappa", kappa)
+        self._networks = tuple(self._nets().values())
         self._initial = {name: each._w.copy() for name, each in self._nets().items()}
-        warn_of_empty(self._nets().values())
+        warn_of_empty(self._networks)
         self._attach()
 
     def _attach(self) -> None:
@@ -233,7 +234,7 @@ class Streaming(ThreadGuarded, Parametrised, ABC):
 
     def _check_owner(self) -> None:
         """RuntimeError if a network has been given to another learner."""
-        for net in self._nets().values():
+        for net in self._networks:
             if net._learner is not self:
                 raise RuntimeError(
                     f"a network of this {type(self).__name__} belongs to another learner now: make an MLP for each"

@@ -14,6 +14,7 @@ from trueonline import words
 from trueonline.inputs.kinds import EMPTY_STREAM, MAX_FEATURES, Schedule
 
 ROUNDING = 1e-12  # by so much a probability may exceed its ratio: both were rounded
+FLAGS = (bool, np.bool_)  # made once: steps of networks check two of them
 
 
 def number(
@@ -42,7 +43,7 @@ def unit(name: str, value: Any) -> float:
 
 def flag(name: str, value: Any) -> bool:
     """`value` as True or False."""
-    if not isinstance(value, bool | np.bool_):
+    if not isinstance(value, FLAGS):
         raise ValueError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
