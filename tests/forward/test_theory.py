@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import trueonline as to
-from tests.forward.test_family_definitions import assert_same, differ
 from tests.oracles import prediction as naive
 from trueonline.forward import interim_lambda_return, lambda_return, n_step_returns
 
@@ -35,14 +34,22 @@ def drawn(seed: int, steps: int, n: int, binary: bool = False, ends: tuple[int, 
     return Stream(x, rng.normal(size=steps), discounts, rng.uniform(0.3, 1.0, size=steps))
 
 
-def followed(learner, stream: Stream) -> np.ndarray:
-    """The learner's weights after every transition."""
+def followed(learner, stream: Stream, what: str = "weights") -> np.ndarray:
+    """The learner's weights (or trace) after every transition."""
     learner.start(stream.x[0])
     result = []
     for t, reward in enumerate(stream.rewards):
         learner.update(float(reward), stream.x[t + 1], float(stream.discounts[t]), float(stream.trace_decays[t]))
-        result.append(learner.weights)
+        result.append(getattr(learner, what))
     return np.array(result)
+
+
+def assert_same(actual, wanted, tolerance: float = 1e-12) -> None:
+    np.testing.assert_allclose(actual, wanted, rtol=0.0, atol=tolerance * np.abs(wanted).max())
+
+
+def differ(actual, wanted) -> bool:
+    return bool(np.abs(actual - wanted).max() > 1e-3 * np.abs(wanted).max())
 
 
 # --- Theorem 1 (section 3.1, proof in Appendix A) -------------------------------------------------
@@ -119,6 +126,45 @@ def test_where_lambda_is_not_0_no_two_methods_are_the_same():
     assert_same(true_online, online)
 
 
+# --- Proposition 2 (section 4.2) ------------------------------------------------------------------
+
+
+def no_revisit(kind: str) -> Stream:
+    """Four episodes of six transitions, in each of which no feature is active twice."""
+    rng = np.random.default_rng(22)
+    episodes, length, group = 4, 6, 1 if kind == "tabular" else 3
+    n = length * group
+    x = np.zeros((episodes * length + 1, n))
+    for episode in range(episodes):
+        order = rng.permutation(n).reshape(length, group)
+        for t, active in enumerate(order):
+            x[episode * length + t, active] = rng.normal(size=group) if kind == "real" else 1.0
+    steps = episodes * length
+    discounts = rng.uniform(0.5, 1.0, size=steps)
+    discounts[length - 1 :: length] = 0.0
+    return Stream(x, rng.normal(size=steps), discounts, rng.uniform(0.5, 1.0, size=steps))
+
+
+@pytest.mark.parametrize("kind", ["tabular", "binary", "real"])
+@pytest.mark.parametrize("lam", [None, 0.4, 1.0], ids=["λ of every state", "λ = 0.4", "λ = 1"])
+def test_proposition_2_all_methods_are_one_where_no_feature_returns(kind, lam):
+    """If e_{t−1}^acc[i]·φ_t[i] = 0 for all i and t, then all methods behave the same, for any λ.
+
+    "A domain with tabular features, where a state is never revisited within the same episode" is the paper's example.
+    Replacing traces are for binary features; for real-valued ones the other methods are still one.
+    """
+    stream = no_revisit(kind)
+    n, alpha = stream.x.shape[1], 0.3
+    if lam is not None:
+        stream = stream._replace(trace_decays=np.full(len(stream.rewards), lam))
+    wanted = followed(to.AccumulateTD(n, alpha, 0.5, 0.5), stream)
+    for method in EVERY_METHOD[1:]:
+        if kind != "real" or not method.binary:
+            assert_same(followed(method(n, alpha, 0.5, 0.5), stream), wanted)
+    td_0 = followed(to.AccumulateTD(n, alpha, 0.5, 0.5), stream._replace(trace_decays=np.zeros(len(stream.rewards))))
+    assert differ(wanted, td_0)  # λ does matter here
+
+
 # --- The one-state example (section 3.2) ----------------------------------------------------------
 
 
@@ -156,6 +202,54 @@ def test_one_state(method, T, alpha, V_0):
     assert value_after_one_episode(method, T, alpha, V_0) == pytest.approx(wanted, rel=1e-9)
 
 
+# --- The two-state example (section 3.3) ----------------------------------------------------------
+# left —(R = 2)→ right —(R = 0)→ the end, γ = 1: values 2 and 0. One feature, 1 in both states.
+
+
+def two_states(episodes: int) -> dict:
+    """The stream for `run`: the feature is active always, and every second transition ends an episode."""
+    return {
+        "X": np.zeros(2 * episodes + 1, dtype=int),
+        "rewards": np.tile([2.0, 0.0], episodes),
+        "discounts": np.tile([1.0, 0.0], episodes),
+    }
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.3, 0.9, 1.0])
+def test_two_states_replace_is_td_0_at_every_step_for_every_lambda(lam):
+    """Because the single feature is active at all time steps, its trace is always 1."""
+    replace = to.ReplaceTD(1, 0.1, trace_decay=lam, discount=1.0)
+    td_0 = to.AccumulateTD(1, 0.1, trace_decay=0.0, discount=1.0)
+    np.testing.assert_allclose(replace.run(**two_states(200)), td_0.run(**two_states(200)), rtol=1e-13)
+    np.testing.assert_allclose(replace.weights, td_0.weights, rtol=1e-13)
+    if lam > 0.0:
+        accumulate = to.AccumulateTD(1, 0.1, trace_decay=lam, discount=1.0)
+        assert differ(accumulate.run(**two_states(200)), td_0.run(**two_states(200)))
+
+
+# Where one episode leads from w back to w. Accumulate: e = 1, 1 + λ and δ = 2, −(w + 2α), so that
+# 2 = (1 + λ)(w + 2α). The λ-return: targets 2 + (1 − λ)w and 0, so that w = (1 − α)(w + 2α − αλw). Replace: as λ = 0.
+FIXED_POINTS = {
+    to.AccumulateTD: lambda alpha, lam: 2.0 / (1.0 + lam) - 2.0 * alpha,
+    to.ReplaceTD: lambda alpha, lam: 2.0 - 2.0 * alpha,
+    to.TrueOnlineTD: lambda alpha, lam: 2.0 * (1.0 - alpha) / (1.0 + lam - alpha * lam),  # and so the online λ-return
+}
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("method", FIXED_POINTS)
+def test_two_states_each_method_settles_at_its_fixed_point(method, lam):
+    """With the figure's α = 0.01. At λ = 1 that is the LMS error of 1, but √2, as for TD(0), for replace TD(λ)."""
+    alpha, episodes = 0.01, 2000
+    learner = method(1, alpha, trace_decay=lam, discount=1.0, initial_weights=[0.3])
+    learner.run(**two_states(episodes))
+    wanted = FIXED_POINTS[method](alpha, lam)
+    assert learner.weights[0] == pytest.approx(wanted, rel=1e-6)
+    if lam == 1.0:
+        error = np.sqrt(np.mean((np.array([2.0, 0.0]) - learner.weights[0]) ** 2))
+        assert error == pytest.approx(np.sqrt(2.0) if method is to.ReplaceTD else 1.0, abs=0.02)
+
+
 # --- Returns (section 3.1, Appendix B) ------------------------------------------------------------
 
 
@@ -186,3 +280,85 @@ def test_returns_are_their_definitions(seed):
             assert interim_lambda_return(k, h, R, gamma, lam, values) == pytest.approx(wanted, rel=1e-11, abs=1e-13)
         wanted = naive.lambda_return(episode, values, k)
         assert lambda_return(k, R, gamma, lam, values) == pytest.approx(wanted, rel=1e-11, abs=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_longer_horizon_adds_one_discounted_modified_td_error(seed):
+    """G_i^{λ|h+1} − G_i^{λ|h} = (∏_{j=i+1}^{h} λ_jγ_j) δ'_h with δ'_h = R_{h+1} + γ_{h+1}w_hᵀφ_{h+1} − w_{h−1}ᵀφ_h.
+
+    Appendix B, where the product is (λγ)^{h−i}.
+    """
+    episode, values = returns_of(seed)
+    R, gamma, lam = episode.rewards, episode.discounts, episode.trace_decays
+    for h in range(1, len(R)):
+        delta_prime = R[h] + gamma[h] * values[h] - values[h - 1]
+        for i in range(h):
+            history = (R, gamma, lam, values)
+            gained = interim_lambda_return(i, h + 1, *history) - interim_lambda_return(i, h, *history)
+            wanted = np.prod(lam[i:h] * gamma[i:h]) * delta_prime
+            assert gained == pytest.approx(wanted, rel=1e-9, abs=1e-13)
+        assert abs(delta_prime) > 1e-6
+
+
+def test_the_weights_are_those_of_appendix_b_in_closed_form():
+    """w_t = A_0^{t−1}w_init + α Σ_{i=0}^{t−1} A_{i+1}^{t−1}φ_i G_i^{λ|t} with A_i^j = (I − αφ_jφ_jᵀ) ⋯ (I − αφ_iφ_iᵀ)."""
+    stream, alpha, w_init = drawn(31, 15, 3), 0.4, np.array([1.0, -2.0, 0.5])
+    weights = followed(to.TrueOnlineTD(3, alpha, 0.5, 0.5, initial_weights=w_init), stream)
+    before = np.vstack((w_init, weights[:-1]))
+    values = np.einsum("ti,ti->t", before, stream.x[1:])
+    shrink = [np.eye(3) - alpha * np.outer(x, x) for x in stream.x]
+    for t in range(1, 16):
+        A, w = np.eye(3), np.zeros(3)
+        for i in reversed(range(t)):  # A is A_{i+1}^{t−1} here
+            w += alpha * A @ stream.x[i] * interim_lambda_return(i, t, *stream[1:], values)
+            A = A @ shrink[i]
+        assert_same(weights[t - 1], A @ w_init + w, 1e-11)
+
+
+@pytest.mark.parametrize("forward_class", [to.OnlineLambdaReturn, to.TrueOnlineTD])
+def test_at_lambda_1_online_and_offline_are_one_at_the_end_of_an_episode(forward_class):
+    """Section 3.1, footnote: "if λ = 1 there is never a difference because there is no bootstrapping"."""
+    ends = (7, 8, 19, 29)
+    stream = drawn(41, 30, 4, ends=ends)
+    without = stream._replace(trace_decays=np.ones(30))
+    online = followed(forward_class(4, 0.3, 0.5, 0.5), without)
+    offline = followed(to.OfflineLambdaReturn(4, 0.3, 0.5, 0.5), without)
+    assert_same(online[list(ends)], offline[list(ends)])
+    assert differ(online[5], offline[5])  # on the way they are not
+    online, offline = (followed(c(4, 0.3, 0.5, 0.5), stream) for c in (forward_class, to.OfflineLambdaReturn))
+    assert differ(online[list(ends)], offline[list(ends)])  # nor at the end, for other λ
+
+
+# --- Time-dependent step-sizes (section 6.1) ------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [to.TrueOnlineTD, to.OnlineLambdaReturn])
+def test_for_a_fixed_step_size_the_trace_e_plus_is_alpha_times_e(method):
+    """e⁺_t = αe_t for all t, and the weights are the same."""
+    alpha, stream = 0.37, drawn(51, 40, 5)
+    fixed, scheduled = (method(5, step_size, 0.5, 0.5) for step_size in (alpha, lambda t: alpha))
+    e, e_plus = followed(fixed, stream, "trace"), followed(scheduled, stream, "trace")
+    assert_same(e_plus, alpha * e)
+    assert_same(scheduled.weights, fixed.weights)
+    assert np.abs(e).max() > 0.5
+
+
+# --- The tabular case (section 6.3) ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.5, 1.0, 1.7])
+def test_a_tabular_dutch_trace_update_is_the_average_of_an_accumulating_and_a_replacing_one(alpha):
+    """The weight of the former is 1 − α and that of the latter α."""
+    rng = np.random.default_rng(63)
+    states = rng.integers(4, size=41)
+    stream = drawn(64, 40, 4)._replace(x=np.eye(4)[states])
+    traces = followed(to.TrueOnlineTD(4, alpha, 0.5, 0.5), stream, "trace")
+    revisits = 0.0
+    for t in range(1, 40):
+        decayed = stream.discounts[t - 1] * stream.trace_decays[t - 1] * traces[t - 1]
+        accumulating, replacing = decayed.copy(), decayed.copy()
+        accumulating[states[t]] += 1.0
+        replacing[states[t]] = 1.0
+        np.testing.assert_allclose(traces[t], (1.0 - alpha) * accumulating + alpha * replacing, rtol=1e-12, atol=1e-12)
+        revisits = max(revisits, abs(decayed[states[t]]))
+    assert revisits > 0.3  # the two updates do differ

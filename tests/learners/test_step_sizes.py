@@ -167,6 +167,27 @@ def test_is_what_the_equations_say(name, form):
         assert (np.ptp(sizes) > 1e-3) == (theta > 0.0)
 
 
+def test_true_online_td_equals_its_forward_view_with_a_matrix_of_step_sizes():
+    """θ_{k+1} = θ_k + α_k D_k φ_k (U_k − φ_kᵀθ_k), towards the interim λ-returns at every horizon."""
+    X, rewards, gammas, lams, *_ = stream(3)
+    gammas[T // 2] = 0.9  # one episode
+    used = list(by_equations("true_online", 0.05, 0.6, np.zeros(N), X, rewards, gammas, lams, np.ones(T), np.ones(T)))
+    learner = to.TrueOnlineTD(**SETTINGS, meta_step_size=0.05, bound=0.6)
+    weights = [np.zeros(N)]
+    for h, (w, _) in enumerate(learned(learner, "true_online", X, rewards, gammas, lams, np.ones(T), np.ones(T)), 1):
+        values = [weights[k] @ X[k + 1] for k in range(h)]  # V_k(S_{k+1}): what step k + 1 bootstraps from
+        returns = [rewards[h - 1] + gammas[h - 1] * values[h - 1]]
+        for k in range(h - 2, -1, -1):
+            blend = (1.0 - lams[k]) * values[k] + lams[k] * returns[0]
+            returns.insert(0, rewards[k] + gammas[k] * blend)
+        theta = np.zeros(N)
+        for k in range(h):
+            _, _, alpha, D = used[k]
+            theta = theta + alpha * D @ X[k] * (returns[k] - X[k] @ theta)
+        np.testing.assert_allclose(w, theta, rtol=1e-10, atol=1e-11)
+        weights.append(w)
+
+
 def test_an_adapted_step_size_of_td_star_is_that_of_each_visit():
     """The trace carries the step-sizes, and δ* = δ / (1 − γ'eᵀφ')."""
     X, rewards, gammas, lams, *_ = stream(7, "replace")
@@ -247,11 +268,46 @@ def test_damaged_step_sizes_are_refused_and_diverged_learners_are_not(tmp_path):
     assert to.load(tmp_path / "learner.npz").diverged
 
 
+def test_features_that_matter_get_larger_step_sizes():
+    rng = np.random.default_rng(7)
+    X = rng.choice([-1.0, 1.0], size=(20_001, 8))
+    target = np.cumsum(
+        0.05 * rng.normal(size=20_000)
+    )  # the weight of the first feature wanders; the others are of no use
+    rewards = target * X[:-1, 0] + 0.5 * rng.normal(size=20_000)
+    adaptive, plain = (to.TrueOnlineTD(8, 0.01, 0.9, 0.0, meta_step_size=theta) for theta in (0.03, None))
+    errors = [
+        np.mean((learner.run(X, rewards)[5_000:] - target[5_000:] * X[5_000:-1, 0]) ** 2) for learner in (adaptive, plain)
+    ]
+    assert errors[0] < 0.5 * errors[1]
+    assert adaptive.step_sizes[0] > 5 * adaptive.step_sizes[1:].max()
+
+
 def burst(rewards, at, length, size, seed=0):
     """The rewards, with outliers of this size and either sign from `at` on."""
     rewards = rewards.copy()
     rewards[at : at + length] += size * np.random.default_rng(seed).choice([-1.0, 1.0], length)
     return rewards
+
+
+@pytest.mark.parametrize("name", ["accumulate", "true_online"])
+def test_no_error_moves_a_step_size_far(name):
+    """|Δ ln r| ≤ θ/(1 − γλ) + 0.1θ ln 300, with features of size 1, which the cap of r does not lower a second time."""
+    theta, gamma, lam = 0.1, 0.9, 0.8
+    rng = np.random.default_rng(11)
+    X = rng.choice([-1.0, 1.0], size=(3_001, 4))
+    rewards = X[:-1].sum(axis=1) + rng.normal(size=3_000)
+    for at, size in ((0, 1e2), (300, 1e4), (600, 1e8), (1_200, 1e6), (2_400, 1e12)):
+        rewards = burst(rewards, at, 3, size)
+    learner = METHODS[name](4, 0.1, lam, gamma, meta_step_size=theta)
+    learner.start(X[0])
+    logarithms = [np.log(learner.step_sizes)]
+    for x, reward in zip(X[1:], rewards, strict=True):
+        learner.update(reward, x)
+        logarithms.append(np.log(learner.step_sizes))
+    moves = np.abs(np.diff(logarithms, axis=0))[1:]  # the first applies the cap
+    assert moves.max() <= theta * (1.0 / (1.0 - gamma * lam) + 0.1 * np.log(300.0))
+    assert moves.max() > 0.1 * theta
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.9])

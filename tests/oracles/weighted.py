@@ -62,6 +62,26 @@ class BackwardView:
         return self.theta
 
 
+def forward_view(steps: list[Step], theta: np.ndarray) -> np.ndarray:
+    """θ_{k+1}^t = F_kθ_k^t + Y_k^tw_k + x_k for 0 ≤ k < t, with t the number of steps.
+
+    Y_k^{t+1} − Y_k^t = d_{k+1} (Y_{k+1}^{t+1} − Y_{k+1}^t) + b_tg_k ∏_{j=k+1}^{t−1} c_j   for 0 ≤ k < t
+    """
+    Y: list[float] = []  # Y_0^t, Y_1^t, …
+    for t, step in enumerate(steps):
+        Y.append(step.Y)
+        change = step.change  # Y_k^{t+1} − Y_k^t, from k = t down to 0
+        along = 1.0  # ∏_{j=k+1}^{t−1} c_j
+        Y[t] += change
+        for k in reversed(range(t)):
+            change = steps[k + 1].d * change + step.b * steps[k].g * along
+            Y[k] += change
+            along *= steps[k].c
+    for step, target in zip(steps, Y, strict=True):
+        theta = step.F @ theta + target * step.w + step.x
+    return theta
+
+
 def inverse(u: np.ndarray) -> np.ndarray:
     return np.array([1.0 / each if each != 0.0 else 0.0 for each in u])
 

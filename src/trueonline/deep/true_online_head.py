@@ -270,7 +270,7 @@ class TrueOnlineHeadQ(HeadedAgent, StreamQ):
         discounts: Any = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         best = np.ones(len(outputs)) if greedy is None else inputs.marks("greedy", greedy, len(outputs))
-        return super()._run(X, outputs, (*more, best), rewards, terminated, None, resume)
+        return super()._run(X, outputs, (*more, best), rewards, terminated, None, resume, discounts)
 
     def _step(self, reward: float, x_next: np.ndarray, gamma: float, lam: float) -> None:
         action, greedy = self._choose(x_next, self._steps + 1)  # by the values that δ bootstraps from
